@@ -1,0 +1,1 @@
+//! Articulated rigid-body algorithms in reduced coordinates, f64, without rapier.

@@ -1,0 +1,1 @@
+//! Experiments: specs, running, recording, metrics.

@@ -1,0 +1,36 @@
+//! ambler: physics-based character control.
+//!
+//! Ragdolls live in a rapier world, are driven by stable PD controllers that track kinematic motion, and are
+//! measured while they do it. The map of the house, as the data flows:
+//!
+//! ```text
+//! motion file → Clip → Pose → Controller → Actuation → World::step → Recording → metrics → summary
+//!                                ↑ CharacterState ────────┘
+//! ```
+//!
+//! | room | holds |
+//! |---|---|
+//! | [`math`] | rotations, Euler orders, counter-based random numbers |
+//! | [`skeleton`] | joint tree, bind pose, local and model-space poses |
+//! | [`clip`] | motion in memory and the `.clip` container |
+//! | [`motion`] | import and export (BVH) |
+//! | [`character`] | character definition (TOML), fitting one to a skeleton, checks |
+//! | [`dynamics`] | articulated rigid-body algorithms |
+//! | [`world`] | scene, contacts, the two engines, snapshots |
+//! | [`control`] | controllers: hold, track |
+//! | [`experiment`] | specs, running, recording, metrics |
+//! | [`cli`] | argument parsing and printing |
+//!
+//! Conventions everywhere: Y up, right handed, SI units, radians; a character at heading 0 faces +Z and its left is
+//! +X; quaternions are stored `[x, y, z, w]`.
+
+pub mod character;
+pub mod cli;
+pub mod clip;
+pub mod control;
+pub mod dynamics;
+pub mod experiment;
+pub mod math;
+pub mod motion;
+pub mod skeleton;
+pub mod world;

@@ -396,7 +396,7 @@ fn rk4_reproduces_the_free_flight_and_converges_with_order_four() {
         let end = &flight["samples"].as_array().unwrap()[5];
         let tau = vec![0.0; dynamics.tree.dofs];
         let mut errors = Vec::new();
-        for steps in [100, 200, 400] {
+        for steps in [10, 20, 40, 400] {
             let (mut q, mut v) = (start.q.clone(), start.v.clone());
             for _ in 0..steps {
                 rk4_step(&mut dynamics, &mut q, &mut v, &tau, 0.5 / steps as f64).unwrap();
@@ -410,7 +410,8 @@ fn rk4_reproduces_the_free_flight_and_converges_with_order_four() {
             errors.push(error);
         }
         println!("{name}: RK4 position errors {errors:?} m");
-        assert!(errors[2] < 1e-5, "{name}: {errors:?}");
+        // the stored positions carry 12 digits
+        assert!(errors[3] < 1e-10, "{name}: {errors:?}");
         let order = (errors[1] / errors[2]).log2();
         assert!(
             (3.6..4.8).contains(&order),

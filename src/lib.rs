@@ -19,6 +19,7 @@
 //! | [`world`] | scene, contacts, the two engines, snapshots |
 //! | [`control`] | controllers: hold, track |
 //! | [`experiment`] | specs, running, recording, metrics |
+//! | [`files`] | TOML with good errors, files written whole |
 //! | [`cli`] | argument parsing and printing |
 //!
 //! Conventions everywhere: Y up, right handed, SI units, radians; a character at heading 0 faces +Z and its left is
@@ -30,6 +31,7 @@ pub mod clip;
 pub mod control;
 pub mod dynamics;
 pub mod experiment;
+pub mod files;
 pub mod math;
 pub mod motion;
 pub mod skeleton;

@@ -1,9 +1,22 @@
 //! What a character is: bodies, joints, shapes, masses, limits and gains.
 //!
 //! In: a TOML file or a skeleton. Out: a [`Character`], resolved and checked, ready for a world. Knows nothing of
-//! controllers and nothing of rapier.
+//! controllers and nothing of rapier (but for the hull and overlap of shapes, see `geometry`).
+
+#![allow(non_snake_case)]
+
+mod geometry;
+mod mass_properties;
+mod toml;
+mod validate;
+mod write;
 
 use glam::{DMat3, DQuat, DVec3};
+use serde::{Deserialize, Serialize};
+
+pub use self::mass_properties::MassProperties;
+pub use self::toml::FORMAT;
+pub use self::validate::CharacterError;
 
 /// An articulated body: a tree of rigid bodies, parents before children, body 0 the root.
 ///
@@ -54,7 +67,8 @@ pub struct Body {
 }
 
 /// Part that a body plays, for measures and controllers that ask for "the feet" or "the trunk".
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Role {
     #[default]
     Other,
@@ -67,6 +81,37 @@ pub enum Role {
     RightToes,
     LeftHand,
     RightHand,
+}
+
+impl Role {
+    /// The word for it in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::Other => "other",
+            Role::Pelvis => "pelvis",
+            Role::Trunk => "trunk",
+            Role::Head => "head",
+            Role::LeftFoot => "left_foot",
+            Role::RightFoot => "right_foot",
+            Role::LeftToes => "left_toes",
+            Role::RightToes => "right_toes",
+            Role::LeftHand => "left_hand",
+            Role::RightHand => "right_hand",
+        }
+    }
+
+    /// The same part on the other side of the body.
+    pub fn mirrored(self) -> Role {
+        match self {
+            Role::LeftFoot => Role::RightFoot,
+            Role::RightFoot => Role::LeftFoot,
+            Role::LeftToes => Role::RightToes,
+            Role::RightToes => Role::LeftToes,
+            Role::LeftHand => Role::RightHand,
+            Role::RightHand => Role::LeftHand,
+            central => central,
+        }
+    }
 }
 
 /// How a body moves relative to its parent. Its rates, torques and errors are listed per axis in this order.

@@ -19,6 +19,8 @@ pub(super) struct ActiveLimit {
     pub gap: f64,
     /// `d(gap)/dt` per unit rate of the joint's degrees of freedom.
     pub gradient: [f64; 3],
+    /// Part of the gap that the step will lose to the curvature of the limit, radians, not positive.
+    pub curvature: f64,
 }
 
 /// Calls `found(slot, gap, gradient)` for each limit of a joint at coordinates `q` (the joint's own).

@@ -11,6 +11,8 @@ use super::momentum::External;
 use super::rows::{ContactRow, LimitRow, Side};
 use super::{ArticulatedEngine, Link};
 use crate::character::Joint;
+use crate::dynamics::NONE;
+use crate::math::rotation::exp;
 use crate::world::{Actuation, BodyRef, Engine, ExternalForce, StepError, StepReport, Wrench, validate};
 
 /// Metres within which contacts are always looked for.
@@ -32,6 +34,10 @@ const TOLERANCE: f64 = 1e-7;
 /// Passes of the torque limits after which only the worst one changes, and after which none is released.
 const ONE_AT_A_TIME: usize = 3;
 const ONLY_ADD: usize = 8;
+/// Excess over a ball joint's limit at the end of a step that is solved again, radians, and how often.
+const CURVATURE_TOLERANCE: f64 = 2e-3;
+const CURVATURE_PASSES: usize = 4;
+const LARGEST_CURVATURE: f64 = 0.1;
 /// Rates beyond this are a diverged simulation, rad/s or m/s.
 const LARGEST_RATE: f64 = 1e4;
 
@@ -55,29 +61,30 @@ impl ArticulatedEngine {
         validate::forces(&self.scene, forces, time)?;
 
         let start = self.clock();
-        self.detect();
-        let detected = self.clock();
-        self.collect_limits();
         self.prepare(actuations, forces)?;
-        let prepared = self.clock();
-        let (mut contact_time, mut dynamics_time) = (0, elapsed(detected, prepared));
+        self.factorize(true)?;
+        let factored = self.clock();
+        self.detect();
+        self.collect_limits();
+        let detected = self.clock();
+        let mut dynamics_time = elapsed(start, factored);
+        let mut contact_time = 0;
 
-        // solve until every torque is within its limit
+        // solve until every torque is within its limit and no curved joint limit is left behind
         let mut passes = 0;
         let mut iterations = 0;
         loop {
             passes += 1;
             let before = self.clock();
-            self.factorize(passes == 1)?;
-            let factored = self.clock();
             iterations += self.solve_rows();
-            let changed = self.update_saturation(passes);
+            let changed = self.update_saturation(passes) | (passes <= CURVATURE_PASSES && self.update_curvature());
             let solved = self.clock();
-            dynamics_time += elapsed(before, factored);
-            contact_time += elapsed(factored, solved);
+            contact_time += elapsed(before, solved);
             if !changed {
                 break;
             }
+            self.factorize(false)?;
+            dynamics_time += elapsed(solved, self.clock());
         }
         self.check_rates()?;
 
@@ -86,7 +93,7 @@ impl ArticulatedEngine {
         if self.timing {
             let end = self.clock();
             self.times.steps += 1;
-            self.times.collision_ns += elapsed(start, detected);
+            self.times.collision_ns += elapsed(factored, detected);
             self.times.dynamics_ns += dynamics_time;
             self.times.contacts_ns += contact_time;
             self.times.other_ns += elapsed(before, end);
@@ -101,9 +108,14 @@ impl ArticulatedEngine {
     /// Places all colliders and finds the contact points.
     fn detect(&mut self) {
         let dt = self.dt;
-        for link in &self.links {
-            let k = &self.articulations[link.articulation].dynamics.bodies[link.body];
-            let speed = k.v_WB.length() + k.w_WB.length() * link.reach;
+        self.free_twists();
+        for (link, (angular, linear)) in self.links.iter().zip(&self.scratch.link_twist) {
+            let dynamics = &self.articulations[link.articulation].dynamics;
+            let k = &dynamics.bodies[link.body];
+            // motors may bring a limb up to speed within the step
+            let free = *linear + angular.cross(k.x_WB - dynamics.reference);
+            let now = k.v_WB.length() + k.w_WB.length() * link.reach;
+            let speed = now.max(free.length() + angular.length() * link.reach);
             let margin = MARGIN + MARGIN_STEPS * speed * dt;
             for c in link.collider..link.collider + link.colliders {
                 self.collision.place(c, k.x_WB, k.q_WB, margin);
@@ -131,11 +143,31 @@ impl ArticulatedEngine {
         self.collision.detect(&self.warm);
     }
 
+    /// Twist of every link about its articulation's reference point at the rates without impulses.
+    fn free_twists(&mut self) {
+        let s = &mut self.scratch;
+        s.link_twist.resize(self.links.len(), (DVec3::ZERO, DVec3::ZERO));
+        for a in &self.articulations {
+            for (b, body) in a.dynamics.tree.bodies.iter().enumerate() {
+                let (mut angular, mut linear) = match body.parent {
+                    NONE => (DVec3::ZERO, DVec3::ZERO),
+                    p => s.link_twist[a.link0 + p],
+                };
+                for k in body.dof..body.dof + body.dofs {
+                    let (axis, rate) = (&a.dynamics.axes[k], s.v_free[a.v0 + k]);
+                    angular += axis.angular * rate;
+                    linear += axis.linear * rate;
+                }
+                s.link_twist[a.link0 + b] = (angular, linear);
+            }
+        }
+    }
+
     /// Joint limits that may be reached in this step.
     fn collect_limits(&mut self) {
-        let list = &mut self.scratch.limits;
+        let mut list = std::mem::take(&mut self.scratch.limits);
         list.clear();
-        let guess = &mut self.scratch.limit_guess;
+        let mut guess = std::mem::take(&mut self.scratch.limit_guess);
         guess.clear();
         for (index, articulation) in self.articulations.iter().enumerate() {
             for (b, (definition, body)) in articulation
@@ -146,25 +178,30 @@ impl ArticulatedEngine {
                 .enumerate()
             {
                 let q = &self.q[articulation.q0 + body.coordinate..];
-                let v = &self.v[articulation.v0 + body.dof..][..body.dofs];
+                let rates = articulation.v0 + body.dof..articulation.v0 + body.dof + body.dofs;
+                let (now, free) = (&self.v[rates.clone()], &self.scratch.v_free[rates]);
                 let slots = SLOTS * (articulation.link0 + b);
                 limits::each(&definition.limit, body, q, |slot, gap, gradient| {
-                    let rate: f64 = gradient.iter().zip(v).map(|(g, v)| g * v).sum();
+                    let along = |v: &[f64]| gradient.iter().zip(v).map(|(g, v)| g * v).sum::<f64>();
+                    let closing = (-along(now)).max(-along(free)).max(0.0);
                     let impulse = self.limit_impulses[slots + slot];
                     // far from the limit and not racing towards it
-                    if gap < 0.05 + self.dt * (3.0 * (-rate).max(0.0) + 5.0) || impulse != 0.0 {
+                    if gap < 0.02 + self.dt * (2.0 * closing + 2.0) || impulse != 0.0 {
                         list.push(ActiveLimit {
                             articulation: index,
                             body: b,
                             slot,
                             gap,
                             gradient,
+                            curvature: 0.0,
                         });
                         guess.push(impulse);
                     }
                 });
             }
         }
+        self.scratch.limits = list;
+        self.scratch.limit_guess = guess;
     }
 
     /// Bias forces, mass matrices, drives and external forces.
@@ -301,6 +338,7 @@ impl ArticulatedEngine {
     }
 
     fn build_rows(&mut self) {
+        self.free_twists();
         let dt = self.dt;
         let time = self.time();
         let s = &mut self.scratch;
@@ -308,7 +346,6 @@ impl ArticulatedEngine {
         s.y6.clear();
         s.link_y6.clear();
         s.link_y6.resize(self.links.len(), usize::MAX);
-        s.link_twist.resize(self.links.len(), (DVec3::ZERO, DVec3::ZERO));
 
         for (i, limit) in s.limits.iter().enumerate() {
             let a = &self.articulations[limit.articulation];
@@ -331,7 +368,7 @@ impl ArticulatedEngine {
                     y,
                     len: link.chain_len,
                 },
-                offset: rate + limit.gap.max(0.0) / dt,
+                offset: rate + (limit.gap.max(0.0) + limit.curvature) / dt,
                 impulse: s.limit_guess[i],
                 step: if size > 1e-12 { 1.0 / size } else { 0.0 },
             });
@@ -355,19 +392,14 @@ impl ArticulatedEngine {
                 if s.link_y6[l] == usize::MAX {
                     let start = s.y6.len();
                     s.link_y6[l] = start;
-                    let (mut angular, mut linear) = (DVec3::ZERO, DVec3::ZERO);
-                    for &d in &self.chains[chain..chain + chain_len] {
+                    s.y6.extend(self.chains[chain..chain + chain_len].iter().map(|&d| {
                         let axis = &a.dynamics.axes[d as usize - a.v0];
-                        let rate = s.v_free[d as usize];
-                        angular += axis.angular * rate;
-                        linear += axis.linear * rate;
                         let (w, v) = (axis.angular, axis.linear);
-                        s.y6.push([w.x, w.y, w.z, v.x, v.y, v.z]);
-                    }
+                        [w.x, w.y, w.z, v.x, v.y, v.z]
+                    }));
                     let tip = a.dynamics.tree.bodies[self.links[l].body].tip;
                     a.factor
                         .solve_transposed_on_chain(&a.dynamics.tree, tip, &mut s.y6[start..]);
-                    s.link_twist[l] = (angular, linear);
                 }
                 let (angular, linear) = s.link_twist[l];
                 velocity += sign * (linear + angular.cross(point.x_W - a.dynamics.reference));
@@ -492,6 +524,33 @@ impl ArticulatedEngine {
             s.saturation[worst.2] = worst.3;
             s.refactor[worst.1] = true;
             changed = true;
+        }
+        changed
+    }
+
+    /// Looks where the ball joints will be at the end of the step: a fast limb leaves a cone along its tangent. What the
+    /// linear row missed is added to it; returns whether that was more than the tolerance for any of them.
+    fn update_curvature(&mut self) -> bool {
+        let dt = self.dt;
+        let s = &mut self.scratch;
+        let mut changed = false;
+        for limit in &mut s.limits {
+            let a = &self.articulations[limit.articulation];
+            let body = &a.dynamics.tree.bodies[limit.body];
+            if body.joint != Joint::Ball {
+                continue;
+            }
+            let rate = DVec3::from_slice(&s.v_plus[a.v0 + body.dof..]);
+            let q = glam::DQuat::from_slice(&self.q[a.q0 + body.coordinate..]);
+            let q_next = exp(rate * dt) * q;
+            let definition = &a.character.bodies[limit.body].limit;
+            limits::each(definition, body, &q_next.to_array(), |slot, gap, _| {
+                if slot == limit.slot && gap < limit.gap.min(0.0) - CURVATURE_TOLERANCE {
+                    let linear = limit.gap + dt * DVec3::from_array(limit.gradient).dot(rate);
+                    limit.curvature = (gap - linear).clamp(-LARGEST_CURVATURE, 0.0);
+                    changed = true;
+                }
+            });
         }
         changed
     }

@@ -497,7 +497,7 @@ fn broken_files_are_refused_with_file_line_and_expectation() {
                 .next()
                 .unwrap()
                 .replace("Frames: 2", "Frames: 0"),
-            &["no frames"],
+            &["small.bvh:19:", "at least one frame"],
         ),
         (
             "HIERARCHY ROOT a { OFFSET 0 0 0 CHANNELS 0 } MOTION Frames: 99999999999 Frame Time: 1".into(),

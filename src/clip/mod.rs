@@ -8,10 +8,12 @@
 //!           ClipFile (joint tracks, scalar and vector tracks, events, provenance) ⇄ bytes ⇄ file
 //! ```
 
+pub mod container;
 mod edit;
 pub mod file;
 mod sample;
 
+pub use container::{ClipFile, ClipFileError, Rate};
 pub use sample::{PoseVelocity, RootMotion};
 
 use crate::math::rotation::same_hemisphere;

@@ -502,6 +502,9 @@ fn read_motion(
         }
         frames.push(pose(nodes, &values, options));
     }
+    if frames.is_empty() && promised == 0 {
+        return Err(reader.error("at least one frame of numbers after `Frame Time:`", ""));
+    }
     if (frames.len() as u64) < promised {
         return Err(BvhError::MissingFrames {
             file: reader.file.to_owned(),

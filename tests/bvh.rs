@@ -9,6 +9,7 @@ use ambler::math::rotation::{angle_between, exp};
 use ambler::motion::bvh::{self, BvhError, ExportOptions, ImportOptions, Imported, UpAxis};
 use ambler::skeleton::{Joint, ModelPose, Skeleton};
 use glam::{DQuat, DVec3};
+use proptest::prelude::*;
 
 fn shared_files() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/bvh");
@@ -543,6 +544,24 @@ fn a_file_cut_off_anywhere_is_an_error_and_never_a_panic() {
     }
 }
 
+proptest! {
+    #[test]
+    fn any_soup_of_words_is_an_answer_or_an_error(words in prop::collection::vec(0usize..24, 0..60), whole in any::<bool>()) {
+        // no panic, and what is accepted is a valid clip that can be written and read again
+        const WORDS: [&str; 24] = [
+            "HIERARCHY", "ROOT a", "JOINT b", "{", "}", "OFFSET", "0 1 0", "CHANNELS", "0", "1", "3", "Xposition",
+            "Yrotation", "Zrotation", "End Site", "MOTION", "Frames:", "Frame Time:", "0.1", "\n", "\r", "-1e3", "é", ":",
+        ];
+        let soup: Vec<&str> = words.iter().map(|&w| WORDS[w]).collect();
+        let soup = soup.join(" ");
+        let text = if whole { SMALL.replace("JOINT Spine", &format!("JOINT {soup}")) } else { soup };
+        if let Ok(imported) = parse(&text) {
+            let back = parse(&bvh::to_string(&imported.clip).unwrap()).unwrap();
+            prop_assert_eq!(back.clip.frames.len(), imported.clip.frames.len());
+        }
+    }
+}
+
 #[test]
 fn more_frames_than_promised_are_read_with_a_warning() {
     // the frames of the file count, not the header
@@ -691,6 +710,12 @@ fn a_clip_that_is_not_one_is_not_written() {
     clip.frames.clear();
     assert!(bvh::write(&clip, &path).unwrap_err().to_string().contains("no frames"));
     assert!(!path.exists());
+    let nowhere = folder.path().join("absent/motion.bvh");
+    let message = bvh::write(&general_clip(), &nowhere).unwrap_err().to_string();
+    assert!(
+        message.starts_with("cannot write ") && message.contains("absent/motion.bvh"),
+        "{message}"
+    );
     // a hostile name cannot break the file
     let mut clip = general_clip();
     clip.skeleton.joints[1].name = " a{b}\nOFFSET 1".into();

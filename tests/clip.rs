@@ -147,8 +147,8 @@ fn velocities_are_those_of_the_motion_in_the_parent_side_frame() {
         .map(|f| {
             let t = f as f64 / 120.0;
             let mut pose = skeleton.bind_pose();
-            for j in 0..4 {
-                pose.rotations[j] = exp(w[j] * t) * exp(vector(6, j, 1.0));
+            for (j, q) in pose.rotations.iter_mut().enumerate() {
+                *q = exp(w[j] * t) * exp(vector(6, j, 1.0));
             }
             pose.translations[0] = DVec3::Y + v * t;
             pose
@@ -158,9 +158,9 @@ fn velocities_are_those_of_the_motion_in_the_parent_side_frame() {
     for t in [0.0, 0.0013, 0.1, 0.2222, clip.duration()] {
         let velocity = clip.sample_velocity(t);
         assert!((velocity.root_linear - v).length() < 1e-12);
-        for j in 0..4 {
+        for (found, expected) in velocity.joints_angular.iter().zip(&w) {
             // rounding of the angle over one frame of 1/120 s
-            assert!((velocity.joints_angular[j] - w[j]).length() < 1e-11, "{t} {j}");
+            assert!((*found - *expected).length() < 1e-11, "{t}");
         }
         assert!((velocity.root_angular - clip.skeleton.joints[0].rest * w[0]).length() < 1e-11);
     }

@@ -10,7 +10,6 @@
 
 pub mod container;
 mod edit;
-pub mod file;
 mod sample;
 
 pub use container::{ClipFile, ClipFileError, Rate};

@@ -35,8 +35,8 @@ mod encode;
 
 use std::path::{Path, PathBuf};
 
-use super::file::write_atomically;
 use super::{Clip, ClipError};
+use crate::files::{FileError, write_atomic};
 use crate::skeleton::{Pose, Skeleton};
 
 const MAGIC: [u8; 8] = [0x89, b'A', b'C', b'L', b'P', 0x0D, 0x0A, 0x1A];
@@ -143,8 +143,8 @@ pub struct ClipFile {
 pub enum ClipFileError {
     #[error("{}: cannot read: {source}", path.display())]
     Read { path: PathBuf, source: std::io::Error },
-    #[error("{}: cannot write: {source}", path.display())]
-    Write { path: PathBuf, source: std::io::Error },
+    #[error("cannot write {0}")]
+    Write(Box<FileError>),
     #[error("{file}: not a .clip file: expected it to begin with 89 41 43 4C 50 0D 0A 1A, found {found}")]
     NotAClip { file: String, found: String },
     #[error("{file}: version {found} of the .clip format; expected 1 to {VERSION}: a newer ambler is needed")]
@@ -364,10 +364,7 @@ impl ClipFile {
             file: path.display().to_string(),
             source,
         })?;
-        write_atomically(path, &bytes).map_err(|source| ClipFileError::Write {
-            path: path.to_owned(),
-            source,
-        })
+        write_atomic(path, &bytes).map_err(|e| ClipFileError::Write(Box::new(e)))
     }
 
     /// The content of a file in the current version.

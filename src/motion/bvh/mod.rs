@@ -21,6 +21,7 @@ pub use parse::parse;
 pub use write::{ExportOptions, to_string, to_string_with, write, write_with};
 
 use crate::clip::{Clip, ClipError};
+use crate::files::FileError;
 use crate::math::euler::EulerOrder;
 
 /// Which way is up in the file.
@@ -76,8 +77,8 @@ pub struct Imported {
 pub enum BvhError {
     #[error("{}: cannot read: {source}", path.display())]
     Read { path: PathBuf, source: std::io::Error },
-    #[error("{}: cannot write: {source}", path.display())]
-    Write { path: PathBuf, source: std::io::Error },
+    #[error("cannot write {0}")]
+    Write(Box<FileError>),
     #[error("{file}:{line}: expected {expected}, found {found}")]
     Syntax {
         file: String,

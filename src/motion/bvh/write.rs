@@ -11,7 +11,7 @@ use glam::{DQuat, DVec3};
 
 use super::BvhError;
 use crate::clip::Clip;
-use crate::clip::file::write_atomically;
+use crate::files::write_atomic;
 use crate::math::euler::{Axes, EulerOrder};
 use crate::skeleton::Skeleton;
 
@@ -45,16 +45,13 @@ pub fn write(clip: &Clip, path: &Path) -> Result<(), BvhError> {
     write_with(clip, path, &ExportOptions::default())
 }
 
-/// [`write`] with options.
+/// [`write()`] with options.
 pub fn write_with(clip: &Clip, path: &Path, options: &ExportOptions) -> Result<(), BvhError> {
     let text = to_string_with(clip, options)?;
-    write_atomically(path, text.as_bytes()).map_err(|source| BvhError::Write {
-        path: path.to_owned(),
-        source,
-    })
+    write_atomic(path, text.as_bytes()).map_err(|e| BvhError::Write(Box::new(e)))
 }
 
-/// The text that [`write`] writes.
+/// The text that [`write()`] writes.
 pub fn to_string(clip: &Clip) -> Result<String, BvhError> {
     to_string_with(clip, &ExportOptions::default())
 }

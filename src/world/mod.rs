@@ -4,14 +4,12 @@
 //! nothing of controllers, files and the command line.
 
 mod articulated;
-#[allow(dead_code)]
 mod measure;
 mod platform;
+mod rapier_engine;
 mod scene;
-#[allow(dead_code)]
 mod shapes;
 mod state;
-#[allow(dead_code)]
 mod validate;
 
 pub use scene::{Placement, Platform, PlatformMotion, Prop, Scene, Terrain, TerrainShape};
@@ -84,6 +82,8 @@ pub struct Snapshot {
     pub(crate) scene: u64,
     pub(crate) bytes: Vec<u8>,
     pub(crate) numbers: Vec<f64>,
+    /// What an engine keeps in a form of its own; equal states have equal `bytes` too.
+    pub(crate) opaque: Option<state::Opaque>,
 }
 
 /// A snapshot does not belong to this world.
@@ -129,6 +129,10 @@ pub trait Engine: Send {
     /// Seconds simulated so far: `steps · dt`.
     fn time(&self) -> f64;
     fn steps(&self) -> u64;
+    /// What the engine cannot honour of this scene (such as torque limits), one sentence each; empty if nothing.
+    fn notes(&self) -> &[String] {
+        &[]
+    }
 
     /// Advances by one step of [`Engine::dt`]. `actuations` holds one entry per character; `forces` act during this
     /// step only. On an error the state is as before the call.
@@ -188,10 +192,6 @@ pub trait Engine: Send {
 pub fn build(engine: EngineKind, scene: Scene, dt: f64) -> Result<Box<dyn Engine>, BuildError> {
     match engine {
         EngineKind::Articulated => Ok(Box::new(articulated::ArticulatedEngine::new(scene, dt)?)),
-        EngineKind::Rapier => Err(BuildError::Unsupported {
-            engine: "rapier",
-            what: "be built yet".into(),
-            remedy: "wait for it".into(),
-        }),
+        EngineKind::Rapier => Ok(Box::new(rapier_engine::RapierEngine::new(scene, dt)?)),
     }
 }

@@ -1,5 +1,8 @@
 //! What goes into a step and what can be read after it.
 
+use std::any::Any;
+use std::sync::Arc;
+
 use glam::{DQuat, DVec3};
 
 use crate::character::{Character, Joint};
@@ -198,4 +201,21 @@ pub struct CharacterState {
     pub saturated: Vec<bool>,
     /// Assist applied by [`RootActuation`] in the last step, at the root's centre of mass.
     pub external_wrench: Wrench,
+}
+
+/// State that an engine keeps in a snapshot in a form of its own.
+#[derive(Clone)]
+pub(crate) struct Opaque(pub Arc<dyn Any + Send + Sync>);
+
+impl std::fmt::Debug for Opaque {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Opaque")
+    }
+}
+
+/// Always equal: a snapshot with opaque state carries the hash of that state in its bytes, which decide.
+impl PartialEq for Opaque {
+    fn eq(&self, _: &Opaque) -> bool {
+        true
+    }
 }

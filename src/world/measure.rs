@@ -9,7 +9,6 @@ use glam::{DMat3, DQuat, DVec3};
 
 use super::{BodyRef, BodyState, CharacterState, Contact, FootState, JointPosition};
 use crate::character::{Character, Limit, Role};
-use crate::math::rotation;
 
 /// Newtons below which a contact point counts as unloaded.
 const SMALLEST_LOAD: f64 = 1e-9;
@@ -55,19 +54,6 @@ pub(crate) fn kinetic_energy(character: &Character, states: &[BodyState]) -> f64
 pub(crate) fn world_inertia(inertia: DMat3, rotation: DQuat) -> DMat3 {
     let R_WB = DMat3::from_quat(rotation);
     R_WB * inertia * R_WB.transpose()
-}
-
-/// Inertia of all bodies together about their common centre of mass, world axes, kg m².
-pub(crate) fn composite_inertia(character: &Character, states: &[BodyState]) -> DMat3 {
-    let bodies = || character.bodies.iter().zip(states);
-    let mass: f64 = character.bodies.iter().map(|b| b.mass).sum();
-    let center = bodies().map(|(b, s)| b.mass * s.center_of_mass).sum::<DVec3>() / mass;
-    let mut total = DMat3::ZERO;
-    for (b, s) in bodies() {
-        let arm = rotation::cross_matrix(s.center_of_mass - center);
-        total += world_inertia(b.inertia, s.rotation) - b.mass * arm * arm;
-    }
-    total
 }
 
 /// Copies the contacts that touch `character` from `all`, turned so that `a` is this character.
@@ -205,6 +191,7 @@ fn support(out: &mut CharacterState) {
 mod tests {
     use super::*;
     use crate::character::{Body, Joint, Material};
+    use crate::math::rotation;
 
     fn body(name: &str, role: Role, mass: f64) -> Body {
         Body {
@@ -248,6 +235,19 @@ mod tests {
             name: "man".into(),
             bodies: vec![body("pelvis", Role::Pelvis, 4.0), foot],
         }
+    }
+
+    /// Inertia of all bodies together about their common centre of mass, world axes, kg m².
+    fn composite_inertia(character: &Character, states: &[BodyState]) -> DMat3 {
+        let bodies = || character.bodies.iter().zip(states);
+        let mass: f64 = character.bodies.iter().map(|b| b.mass).sum();
+        let center = bodies().map(|(b, s)| b.mass * s.center_of_mass).sum::<DVec3>() / mass;
+        let mut total = DMat3::ZERO;
+        for (b, s) in bodies() {
+            let arm = rotation::cross_matrix(s.center_of_mass - center);
+            total += world_inertia(b.inertia, s.rotation) - b.mass * arm * arm;
+        }
+        total
     }
 
     /// A rigid assembly: momenta and energy are those of one body with composite mass and inertia.

@@ -152,6 +152,8 @@ pub trait Engine: Send {
 
     /// Places a character: root position (of the body frame), root rotation, joint positions per body, and generalized
     /// velocities per body (`[linear, angular]` for a free root in its `.0`/`.1`, joint rates in `.1` otherwise).
+    ///
+    /// What a hinge, universal, ball or fixed root hangs on stays where it is: its place follows from the joint alone.
     fn set_character(
         &mut self,
         character: usize,

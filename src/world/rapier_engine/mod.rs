@@ -297,19 +297,23 @@ impl RapierEngine {
         (position, rotation): (DVec3, DQuat),
         joints: &[JointPosition],
         velocities: &[(DVec3, DVec3)],
-    ) -> Result<(), StepError> {
+    ) {
         let rotation = rotation.normalize();
         let structure = self.structure.clone();
         let articulation = &structure.articulations[index];
-        self.place_root(articulation, position, rotation, &joints[0])?;
+        let root = &articulation.definition.bodies[0];
+        let center = position + rotation * root.center_of_mass;
         let sets = &mut self.state.sets;
+        if root.joint == Joint::Free {
+            sets.bodies[articulation.links[0].body].set_position(Pose::from_parts(center, rotation), true);
+        }
         if let Some(multibody) = articulation.multibody {
-            place_joints(articulation, joints, velocities, sets);
+            place_joints(articulation, (center, rotation), joints, velocities, sets);
             if let Some(multibody) = sets.multibody_joints.get_multibody_mut(multibody) {
                 multibody.forward_kinematics(&sets.bodies, true);
                 multibody.update_rigid_bodies(&mut sets.bodies, true);
             }
-        } else {
+        } else if root.joint == Joint::Free {
             let body = &mut sets.bodies[articulation.links[0].body];
             body.set_linvel(velocities[0].0, true);
             body.set_angvel(velocities[0].1, true);
@@ -325,56 +329,6 @@ impl RapierEngine {
         self.state.torques[index].fill(DVec3::ZERO);
         self.state.wrenches[index] = Wrench::default();
         observe_bodies(&structure, &mut self.state);
-        Ok(())
-    }
-
-    /// Moves the root, or what it hangs on so that the joint's position and the pose of the body agree.
-    fn place_root(
-        &mut self,
-        articulation: &Articulation,
-        position: DVec3,
-        rotation: DQuat,
-        joint: &JointPosition,
-    ) -> Result<(), StepError> {
-        let body = &articulation.definition.bodies[0];
-        let center = position + rotation * body.center_of_mass;
-        let pose = match body.joint {
-            Joint::Free | Joint::Fixed => Pose::from_parts(center, rotation),
-            Joint::Planar => {
-                let turn = rotation::log(rotation * body.rest.conjugate());
-                if turn.reject_from_normalized(DVec3::X).length() > 1e-6 {
-                    return Err(StepError::BadInput {
-                        time: self.time(),
-                        character: articulation.definition.name.clone(),
-                        body: body.name.clone(),
-                        what: "root rotation".into(),
-                        value: rotation.to_string(),
-                        expected: "a turn about +X from the bind pose, as the root is planar".into(),
-                    });
-                }
-                Pose::from_translation(DVec3::new(center.x, 0.0, 0.0))
-            }
-            _ => Pose::from_parts(position, rotation * joint_rotation(&body.joint, joint).conjugate()),
-        };
-        let handle = articulation.anchor.unwrap_or(articulation.links[0].body);
-        self.state.sets.bodies[handle].set_position(pose, true);
-        if body.joint == Joint::Planar
-            && let Some(multibody) = articulation
-                .multibody
-                .and_then(|m| self.state.sets.multibody_joints.get_multibody_mut(m))
-        {
-            let axes = &articulation.links[0].axes;
-            let angle = rotation::log(rotation * body.rest.conjugate()).x;
-            let mut displacement = vec![0.0; multibody.generalized_velocity().len()];
-            for (axis, value) in axes.iter().zip([center.y, center.z, angle]) {
-                let now = multibody
-                    .link(axis.link)
-                    .map_or(0.0, |l| l.joint.coords()[axis.spatial]);
-                displacement[axis.dof] = value - now;
-            }
-            multibody.apply_displacements(&displacement);
-        }
-        Ok(())
     }
 }
 
@@ -404,19 +358,14 @@ fn exceeds(torque: &DVec3, limit: &[f64; 3], tolerance: f64) -> bool {
     (0..3).any(|k| torque[k].abs() > limit[k] * (1.0 + tolerance))
 }
 
-/// Rotation of a joint at `position`.
-fn joint_rotation(joint: &Joint, position: &JointPosition) -> DQuat {
-    match (joint, position) {
-        (Joint::Hinge { axis }, JointPosition::Angle(a)) => rotation::exp(*axis * *a),
-        (Joint::Universal { axes }, JointPosition::Angles(a)) => {
-            rotation::exp(axes[0] * a[0]) * rotation::exp(axes[1] * a[1])
-        }
-        (Joint::Ball, JointPosition::Rotation(q)) => *q,
-        _ => DQuat::IDENTITY,
-    }
-}
-
-fn place_joints(articulation: &Articulation, joints: &[JointPosition], velocities: &[(DVec3, DVec3)], sets: &mut Sets) {
+/// Moves the joints of a multibody, and a planar root so that its centre of mass and rotation are those of `root`.
+fn place_joints(
+    articulation: &Articulation,
+    root: (DVec3, DQuat),
+    joints: &[JointPosition],
+    velocities: &[(DVec3, DVec3)],
+    sets: &mut Sets,
+) {
     let now: Vec<JointPosition> = (0..joints.len())
         .map(|i| articulation.joint_position(i, sets))
         .collect();
@@ -429,7 +378,18 @@ fn place_joints(articulation: &Articulation, joints: &[JointPosition], velocitie
     let mut displacement = vec![0.0; multibody.generalized_velocity().len()];
     for (i, link) in articulation.links.iter().enumerate() {
         let (linear, angular) = velocities[i];
+        let body = &articulation.definition.bodies[i];
+        let coordinate = |k: usize| {
+            let axis = &link.axes[k];
+            multibody
+                .link(axis.link)
+                .map_or(0.0, |l| l.joint.coords()[axis.spatial])
+        };
         let change = match (&joints[i], &now[i]) {
+            _ if body.joint == Joint::Planar => {
+                let turn = rotation::log(root.1 * body.rest.conjugate());
+                DVec3::new(root.0.y, root.0.z, turn.x) - DVec3::new(coordinate(0), coordinate(1), coordinate(2))
+            }
             (JointPosition::Angle(new), JointPosition::Angle(old)) => DVec3::new(new - old, 0.0, 0.0),
             (JointPosition::Angles(new), JointPosition::Angles(old)) => {
                 DVec3::new(new[0] - old[0], new[1] - old[1], 0.0)
@@ -437,12 +397,11 @@ fn place_joints(articulation: &Articulation, joints: &[JointPosition], velocitie
             (JointPosition::Rotation(new), JointPosition::Rotation(old)) => rotation::difference(new.normalize(), *old),
             _ => DVec3::ZERO,
         };
-        let free = matches!(articulation.definition.bodies[i].joint, Joint::Free | Joint::Planar);
+        let free = matches!(body.joint, Joint::Free | Joint::Planar);
         let spatial = [linear.x, linear.y, linear.z, angular.x, angular.y, angular.z];
         for (k, axis) in link.axes.iter().enumerate() {
-            if !free {
-                displacement[axis.dof] = change[k];
-            }
+            // the place of a free root is the pose of its body
+            displacement[axis.dof] = if k < 3 { change[k] } else { 0.0 };
             multibody.generalized_velocity_mut()[axis.dof] = if free { spatial[axis.spatial] } else { angular[k] };
         }
     }
@@ -567,7 +526,8 @@ impl Engine for RapierEngine {
         validate::index("character", character, self.scene.characters.len(), time)?;
         let definition = &self.scene.characters[character].character;
         validate::placement(definition, time, root_position, root_rotation, joints, velocities)?;
-        self.place(character, (root_position, root_rotation), joints, velocities)
+        self.place(character, (root_position, root_rotation), joints, velocities);
+        Ok(())
     }
 
     fn set_prop(
@@ -589,7 +549,7 @@ impl Engine for RapierEngine {
         let mut velocities = vec![(DVec3::ZERO, DVec3::ZERO); joints.len()];
         velocities[0] = (velocity, angular_velocity);
         validate::placement(&definition, time, position, rotation, &joints, &velocities)?;
-        // what a root hangs on stays where it is if the joint can reach the new rotation
+        // what a root hangs on stays where it is: its joint takes up as much of the rotation as it can
         let root = &definition.bodies[0];
         let turned = root.rest.conjugate() * rotation;
         match root.joint {
@@ -602,7 +562,8 @@ impl Engine for RapierEngine {
             _ => {}
         }
         let index = self.prop_offset() + prop;
-        self.place(index, (position, rotation), &joints, &velocities)
+        self.place(index, (position, rotation), &joints, &velocities);
+        Ok(())
     }
 
     fn snapshot(&self, out: &mut Snapshot) {

@@ -18,6 +18,7 @@ use rapier3d::prelude::CoefficientCombineRule;
 use super::Sets;
 use super::tag::Tag;
 use crate::character::{Body, Character, Joint, Limit, Material};
+use crate::math::rotation;
 use crate::world::shapes::{ShapePart, body_parts, platform_part, terrain_parts};
 use crate::world::{BodyRef, BuildError, JointPosition, Scene};
 
@@ -69,6 +70,13 @@ pub(super) struct Axis {
     pub dof: usize,
 }
 
+/// Whose bodies are being built.
+struct Owner {
+    /// For errors and notes.
+    name: String,
+    reference: Box<dyn Fn(usize) -> BodyRef>,
+}
+
 /// Turns x onto `axis`: rapier's hinges turn about x.
 pub(super) fn alignment(axis: DVec3) -> DQuat {
     DQuat::from_rotation_arc(DVec3::X, axis.normalize())
@@ -102,23 +110,27 @@ pub(super) fn build(scene: &Scene, sets: &mut Sets) -> Result<Structure, BuildEr
         structure.platforms.push(body);
     }
     for (i, placement) in scene.characters.iter().enumerate() {
-        let turn = DQuat::from_rotation_y(placement.heading);
+        let turn = rotation::exp(DVec3::Y * placement.heading);
         let root = &placement.character.bodies[0];
         let position = turn * root.offset + placement.position;
-        let name = format!("character {i} ({})", placement.character.name);
-        notes(&name, &placement.character, &mut structure.notes);
-        let reference = |body| BodyRef::Character { character: i, body };
+        let owner = Owner {
+            name: format!("character {i} ({})", placement.character.name),
+            reference: Box::new(move |body| BodyRef::Character { character: i, body }),
+        };
+        notes(&owner.name, &placement.character, &mut structure.notes);
         let pose = (position, (turn * root.rest).normalize());
-        let articulation = articulation(&name, &placement.character, pose, &reference, sets, &mut Vec::new())?;
+        let articulation = articulation(&owner, &placement.character, pose, sets, &mut Vec::new())?;
         structure.articulations.push(articulation);
     }
     for (i, prop) in scene.props.iter().enumerate() {
         let root = &prop.body.bodies[0];
-        let name = format!("prop {i} ({})", prop.body.name);
-        notes(&name, &prop.body, &mut structure.notes);
-        let reference = |body| BodyRef::Prop { prop: i, body };
+        let owner = Owner {
+            name: format!("prop {i} ({})", prop.body.name),
+            reference: Box::new(move |body| BodyRef::Prop { prop: i, body }),
+        };
+        notes(&owner.name, &prop.body, &mut structure.notes);
         let pose = (root.offset, root.rest.normalize());
-        let articulation = articulation(&name, &prop.body, pose, &reference, sets, &mut structure.obstacles)?;
+        let articulation = articulation(&owner, &prop.body, pose, sets, &mut structure.obstacles)?;
         structure.articulations.push(articulation);
     }
     Ok(structure)
@@ -164,10 +176,9 @@ fn collider(part: &ShapePart, material: &Material, membership: u32, filter: u32,
 }
 
 fn articulation(
-    name: &str,
+    owner: &Owner,
     character: &Arc<Character>,
     root_pose: (DVec3, DQuat),
-    reference: &dyn Fn(usize) -> BodyRef,
     sets: &mut Sets,
     colliders: &mut Vec<ColliderHandle>,
 ) -> Result<Articulation, BuildError> {
@@ -183,7 +194,7 @@ fn articulation(
             }
         };
         frames.push((position, rotation));
-        let handle = insert_body(name, i, body, position, rotation, reference, sets, colliders)?;
+        let handle = insert_body(owner, i, body, (position, rotation), sets, colliders)?;
         let mut link = Link {
             body: handle,
             intermediate: None,
@@ -245,14 +256,11 @@ fn insert_anchor(pose: Pose, sets: &mut Sets) -> RigidBodyHandle {
     sets.bodies.insert(RigidBodyBuilder::fixed().pose(pose))
 }
 
-#[allow(clippy::too_many_arguments)]
 fn insert_body(
-    name: &str,
+    owner: &Owner,
     index: usize,
     body: &Body,
-    position: DVec3,
-    rotation: DQuat,
-    reference: &dyn Fn(usize) -> BodyRef,
+    (position, rotation): (DVec3, DQuat),
     sets: &mut Sets,
     colliders: &mut Vec<ColliderHandle>,
 ) -> Result<RigidBodyHandle, BuildError> {
@@ -271,8 +279,8 @@ fn insert_body(
             .allow_fast_rotation(true)
             .additional_mass_properties(mass),
     );
-    let tag = Tag::new(reference(index), body.parent);
-    for mut part in body_parts(name, body)? {
+    let tag = Tag::new((owner.reference)(index), body.parent);
+    for mut part in body_parts(&owner.name, body)? {
         part.position -= body.center_of_mass;
         let mut builder = collider(&part, &body.material, body.membership, body.filter, tag);
         if matches!(body.joint, Joint::Universal { .. }) {

@@ -5,8 +5,12 @@
 
 #![allow(non_snake_case)]
 
+mod check;
+mod fit;
 mod geometry;
 mod mass_properties;
+mod segment;
+mod stability;
 mod toml;
 mod validate;
 mod write;
@@ -14,7 +18,10 @@ mod write;
 use glam::{DMat3, DQuat, DVec3};
 use serde::{Deserialize, Serialize};
 
+pub use self::check::{Finding, Severity, check};
+pub use self::fit::{FitError, FitOptions, fit};
 pub use self::mass_properties::MassProperties;
+pub use self::stability::explicit_stability;
 pub use self::toml::FORMAT;
 pub use self::validate::CharacterError;
 

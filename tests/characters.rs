@@ -3,7 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
-use ambler::character::{Character, Joint, MassProperties, Role, Shape};
+use ambler::character::{Character, FitOptions, Joint, MassProperties, Role, Severity, Shape, check, fit};
+use ambler::motion::bvh::{self, ImportOptions};
+use ambler::skeleton::{ModelPose, Skeleton};
+use ambler::world::{Actuation, CharacterState, EngineKind, Placement, Scene, Terrain, TerrainShape, build};
 use glam::{DQuat, DVec3};
 
 fn data(name: &str) -> PathBuf {
@@ -150,4 +153,224 @@ fn every_shipped_character_survives_being_written_and_read() {
         let again = Character::parse(&character.to_toml(), name).unwrap();
         assert_eq!(again, character, "{name}");
     }
+}
+
+/// The motion capture files of the shared folder with the scale each needs; empty, with a message, if it is absent.
+fn motion_capture() -> Vec<(String, bvh::Imported)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/bvh");
+    let Ok(entries) = std::fs::read_dir(&folder) else {
+        println!("skipped: {} is absent", folder.display());
+        return Vec::new();
+    };
+    let mut paths: Vec<PathBuf> = entries.map(|e| e.unwrap().path()).collect();
+    paths.retain(|p| p.extension().is_some_and(|e| e == "bvh"));
+    paths.sort();
+    let import = |path: PathBuf| {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let scale = if name == "games105_motion.bvh" { 0.01 } else { 1.0 };
+        let options = ImportOptions {
+            scale,
+            ..Default::default()
+        };
+        let imported = bvh::import(&path, &options).unwrap();
+        (name, imported)
+    };
+    paths.into_iter().map(import).collect()
+}
+
+#[test]
+fn every_motion_capture_skeleton_gets_a_sound_character() {
+    // 70 kg, all roles, no warning of any kind, level soles, and files that read back to the same bits
+    for (name, imported) in motion_capture() {
+        let (character, notes) = fit(&imported.clip.skeleton, &FitOptions::default()).unwrap();
+        println!("{name}: {} bodies, {notes:#?}", character.bodies.len());
+        assert!((character.mass() - 70.0).abs() < 1e-9, "{name}");
+        for role in [
+            Role::Pelvis,
+            Role::Trunk,
+            Role::Head,
+            Role::LeftFoot,
+            Role::RightFoot,
+            Role::LeftToes,
+            Role::RightToes,
+            Role::LeftHand,
+            Role::RightHand,
+        ] {
+            assert!(
+                character.bodies.iter().any(|b| b.role == role),
+                "{name} has no {role:?}"
+            );
+        }
+        let findings = check(&character, None);
+        let bad: Vec<String> = findings
+            .iter()
+            .filter(|f| f.severity > Severity::Note)
+            .map(|f| f.to_string())
+            .collect();
+        assert!(bad.is_empty(), "{name}: {bad:#?}");
+        assert_eq!(character.overlaps(), []);
+        assert_eq!(
+            Character::parse(&character.to_toml(), &name).unwrap(),
+            character,
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn the_bodies_of_a_fit_move_as_the_joints_of_its_skeleton() {
+    // with every body's joint turned like the skeleton's, body frames are the joints' frames, in any pose of the clip
+    for (name, imported) in motion_capture() {
+        let skeleton = &imported.clip.skeleton;
+        let (character, _) = fit(skeleton, &FitOptions::default()).unwrap();
+        let mut model = ModelPose::default();
+        for frame in imported.clip.frames.iter().step_by(37) {
+            let mut still = frame.clone();
+            // translations of joints other than the root are no part of a body's motion
+            for (t, joint) in still.translations.iter_mut().zip(&skeleton.joints).skip(1) {
+                *t = joint.offset;
+            }
+            skeleton.model_pose(&still, &mut model);
+            let frames = pose(&character, |body| frame.rotations[skeleton.joint(body).unwrap()]);
+            let root = frames[0].0 - model.positions[0];
+            for (body, (x, R)) in character.bodies.iter().zip(&frames) {
+                let j = skeleton.joint(&body.name).unwrap();
+                assert!(R.angle_between(model.rotations[j]) < 1e-6, "{name}: {}", body.name);
+                assert!(
+                    (*x - root - model.positions[j]).length() < 1e-9,
+                    "{name}: {}",
+                    body.name
+                );
+            }
+        }
+    }
+}
+
+/// Lowest and highest height of the pelvis over the ground while `character` holds its bind pose for `seconds`.
+fn hold(character: &Character, seconds: f64) -> (f64, f64) {
+    let lowest = (character.bodies.iter().zip(character.bind_frames()))
+        .flat_map(|(b, (x, R))| b.colliders.iter().map(move |c| (c.clone(), x, R)).collect::<Vec<_>>())
+        .filter_map(|(c, x, R)| match c.shape {
+            Shape::Box { half_extents } => Some((x + R * c.position).y - half_extents.y),
+            _ => None,
+        })
+        .fold(f64::INFINITY, f64::min);
+    let character = std::sync::Arc::new(character.clone());
+    let scene = Scene {
+        terrain: vec![Terrain {
+            shape: TerrainShape::Ground,
+            position: DVec3::ZERO,
+            rotation: DQuat::IDENTITY,
+            material: Default::default(),
+        }],
+        characters: vec![Placement {
+            character: character.clone(),
+            position: DVec3::new(0.0, -lowest, 0.0),
+            heading: 0.0,
+        }],
+        ..Default::default()
+    };
+    let dt = 1.0 / 240.0;
+    let mut engine = build(EngineKind::Articulated, scene, dt).unwrap();
+    let actuation = [Actuation::hold_bind_pose(&character)];
+    let mut state = CharacterState::default();
+    let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+    for _ in 0..(seconds / dt) as usize {
+        engine.step(&actuation, &[]).unwrap();
+        engine.read_state(0, &mut state);
+        let y = state.bodies[0].position.y;
+        (low, high) = (low.min(y), high.max(y));
+    }
+    assert!(state.center_of_mass.is_finite());
+    (low, high)
+}
+
+#[test]
+fn shipped_and_fitted_characters_stand_on_their_own_feet() {
+    // articulated engine, 240 Hz, 5 s: the pelvis stays within 1 cm of where it started
+    let mut characters = vec![
+        ("humanoid".to_string(), Character::load(&data("humanoid.toml")).unwrap()),
+        (
+            "benchmark".to_string(),
+            Character::load(&data("benchmark.toml")).unwrap(),
+        ),
+    ];
+    for (name, imported) in motion_capture() {
+        characters.push((name, fit(&imported.clip.skeleton, &FitOptions::default()).unwrap().0));
+    }
+    for (name, character) in characters {
+        let (low, high) = hold(&character, 5.0);
+        println!("{name}: pelvis between {low:.4} and {high:.4} m");
+        assert!(high - low < 0.01, "{name}: {low} to {high}");
+    }
+}
+
+/// A skeleton from (name, parent, offset, end site) rows.
+fn skeleton(rows: &[(&str, Option<usize>, [f64; 3], Option<[f64; 3]>)]) -> Skeleton {
+    let joint =
+        |(name, parent, offset, end): &(&str, Option<usize>, [f64; 3], Option<[f64; 3]>)| ambler::skeleton::Joint {
+            name: name.to_string(),
+            parent: *parent,
+            offset: DVec3::from_array(*offset),
+            rest: DQuat::IDENTITY,
+            end_sites: end.iter().map(|e| DVec3::from_array(*e)).collect(),
+        };
+    Skeleton {
+        joints: rows.iter().map(joint).collect(),
+    }
+}
+
+#[test]
+fn odd_skeletons_get_sound_characters_too() {
+    // a snake, coincident joints, bones without end: valid bodies of positive mass, whatever the names
+    let snake = skeleton(&[
+        ("a", None, [0.0, 0.2, 0.0], None),
+        ("b", Some(0), [0.0, 0.0, 0.3], None),
+        ("c", Some(1), [0.0, 0.0, 0.3], None),
+        ("d", Some(2), [0.0, 0.0, 0.3], Some([0.0, 0.0, 0.3])),
+    ]);
+    let (character, notes) = fit(&snake, &FitOptions::default()).unwrap();
+    assert_eq!(character.bodies.len(), 4);
+    assert!(
+        notes
+            .iter()
+            .any(|n| n.contains("`b` is no part of the body known by name"))
+    );
+
+    let coincident = skeleton(&[
+        ("Hips", None, [0.0, 0.9, 0.0], None),
+        ("LHipJoint", Some(0), [0.0, 0.0, 0.0], None),
+        ("LeftUpLeg", Some(1), [0.1, 0.0, 0.0], None),
+        ("LeftLeg", Some(2), [0.0, -0.4, 0.0], None),
+        ("LeftFoot", Some(3), [0.0, -0.4, 0.0], None),
+        ("Twist", Some(0), [0.0, 0.0, 0.0], None),
+        ("Spine", Some(5), [0.0, 0.0, 0.0], None),
+        ("Head", Some(6), [0.0, 0.5, 0.0], Some([0.0, 0.2, 0.0])),
+    ]);
+    let (character, _) = fit(&coincident, &FitOptions::default()).unwrap();
+    assert!((character.mass() - 70.0).abs() < 1e-9);
+    let thigh = &character.bodies[character.body("LeftUpLeg").unwrap()];
+    // of two joints named like a hip the second is the thigh
+    assert!(thigh.mass > 5.0, "{}", thigh.mass);
+    assert!(check(&character, None).iter().all(|f| f.severity < Severity::Error));
+
+    let lonely = skeleton(&[("root", None, [0.0; 3], Some([0.0, 1.0, 0.0]))]);
+    assert_eq!(fit(&lonely, &FitOptions::default()).unwrap().0.bodies.len(), 1);
+}
+
+#[test]
+fn skeletons_that_cannot_be_fitted_are_refused_with_a_reason() {
+    // empty, in centimetres, of no size, not finite, with a name twice, without mass
+    let refused = |s: &Skeleton| fit(s, &FitOptions::default()).unwrap_err().to_string();
+    assert!(refused(&Skeleton::default()).contains("no joints"));
+    assert!(refused(&skeleton(&[("a", None, [0.0; 3], Some([0.0, 170.0, 0.0]))])).contains("--scale 0.01"));
+    assert!(refused(&skeleton(&[("a", None, [0.0; 3], None)])).contains("0.000 m"));
+    assert!(refused(&skeleton(&[("a", None, [0.0, f64::NAN, 0.0], None)])).contains("finite"));
+    let twice = skeleton(&[("a", None, [0.0; 3], None), ("a", Some(0), [0.0, 1.0, 0.0], None)]);
+    assert!(refused(&twice).contains("same name"));
+    let options = FitOptions {
+        mass: f64::NAN,
+        ..Default::default()
+    };
+    assert!(fit(&twice, &options).unwrap_err().to_string().contains("mass is NaN"));
 }

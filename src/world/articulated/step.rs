@@ -25,8 +25,11 @@ const SLOP: f64 = 0.5e-3;
 const LIMIT_SLOP: f64 = 1e-3;
 /// Share of the remaining penetration that is removed per step.
 const CORRECTION: f64 = 0.2;
-/// Gauss-Seidel iterations; a warm start needs one or two, an impact all of them.
+/// Gauss-Seidel iterations; a warm start needs one or two, an impact all of them. Long steps make the implicit gains weigh
+/// more than the masses and converge slowly (a character on a loose board at 30 Hz creeps with 100 iterations), so they may
+/// take as many per simulated second as steps of 1/120 s.
 const MAX_ITERATIONS: usize = 100;
+const MAX_ITERATIONS_PER_SECOND: f64 = 12e3;
 /// Iterations of the position correction.
 const CORRECTION_ITERATIONS: usize = 30;
 /// Change of an impulse at which iteration stops, as a share of the weight over a step.
@@ -312,7 +315,8 @@ impl ArticulatedEngine {
             .map(|a| a.dynamics.tree.mass)
             .fold(0.0, f64::max);
         let tolerance = TOLERANCE * heaviest * 9.81 * self.dt;
-        let iterations = s.rows.solve(&self.chains, &mut s.u, tolerance, MAX_ITERATIONS);
+        let max_iterations = MAX_ITERATIONS.max((MAX_ITERATIONS_PER_SECOND * self.dt) as usize);
+        let iterations = s.rows.solve(&self.chains, &mut s.u, tolerance, max_iterations);
         for a in &self.articulations {
             let range = a.v0..a.v0 + a.dynamics.tree.dofs;
             let out = &mut s.v_plus[range.clone()];

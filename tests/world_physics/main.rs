@@ -1,0 +1,6 @@
+//! Physics of worlds on the articulated engine, behaviour by behaviour, at the step sizes people use.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod standing;

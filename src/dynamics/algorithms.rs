@@ -4,7 +4,7 @@
 use glam::{DMat3, DQuat, DVec3};
 
 use super::factor::Factor;
-use super::tree::{NONE, Tree, TreeBody, quat};
+use super::tree::{NONE, Tree, TreeBody};
 use crate::character::{Character, Joint};
 use crate::math::rotation::cross_matrix;
 
@@ -100,29 +100,7 @@ impl Dynamics {
             } else {
                 q_WP * body.rest
             };
-            let (x_WB, q_WB) = match body.joint {
-                Joint::Free => {
-                    let q_WB = quat(&coordinate[3..]);
-                    let x_WC = DVec3::from_slice(coordinate);
-                    (x_WC - q_WB * body.center_of_mass, q_WB)
-                }
-                Joint::Planar => {
-                    let q_WB = about(DVec3::X, coordinate[2]) * body.rest;
-                    let x = (body.offset + body.rest * body.center_of_mass).x;
-                    (
-                        DVec3::new(x, coordinate[0], coordinate[1]) - q_WB * body.center_of_mass,
-                        q_WB,
-                    )
-                }
-                Joint::Fixed => (x_WP + R_WP * body.offset, q_WJ),
-                Joint::Hinge { axis } => (x_WP + R_WP * body.offset, q_WJ * about(axis, coordinate[0])),
-                Joint::Universal { axes } => (
-                    x_WP + R_WP * body.offset,
-                    q_WJ * about(axes[0], coordinate[0]) * about(axes[1], coordinate[1]),
-                ),
-                Joint::Ball => (x_WP + R_WP * body.offset, q_WJ * quat(coordinate)),
-            };
-            let q_WB = q_WB.normalize();
+            let (x_WB, q_WB) = body.pose(x_WP + R_WP * body.offset, q_WJ, coordinate);
             let R_WB = DMat3::from_quat(q_WB);
             let out = &mut self.bodies[b];
             out.x_WB = x_WB;
@@ -429,11 +407,4 @@ impl Dynamics {
         }
         sum
     }
-}
-
-/// Rotation by `angle` about the unit `axis`.
-fn about(axis: DVec3, angle: f64) -> DQuat {
-    let (sin, cos) = libm::sincos(0.5 * angle);
-    let v = axis * sin;
-    DQuat::from_xyzw(v.x, v.y, v.z, cos)
 }

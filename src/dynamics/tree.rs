@@ -135,6 +135,49 @@ impl Tree {
     }
 }
 
+impl Tree {
+    /// Frames of all bodies at coordinates `q`: origin and rotation in the world, into `out`.
+    pub fn poses(&self, q: &[f64], out: &mut Vec<(DVec3, DQuat)>) {
+        out.clear();
+        for body in &self.bodies {
+            let (x, rotation) = match body.parent {
+                NONE => (DVec3::ZERO, DQuat::IDENTITY),
+                p => out[p],
+            };
+            out.push(body.pose(x + rotation * body.offset, rotation * body.rest, &q[body.coordinate..]));
+        }
+    }
+}
+
+impl TreeBody {
+    /// Frame of the body (origin, unit rotation) when its joint is at `origin`, the parent-side joint frame is `frame`, and
+    /// the joint's coordinates are at the head of `q`. Floating roots know their place from `q` alone.
+    pub(super) fn pose(&self, origin: DVec3, frame: DQuat, q: &[f64]) -> (DVec3, DQuat) {
+        let rotation = match self.joint {
+            Joint::Free => quat(&q[3..]),
+            Joint::Planar => about(DVec3::X, q[2]) * self.rest,
+            Joint::Fixed => frame,
+            Joint::Hinge { axis } => frame * about(axis, q[0]),
+            Joint::Universal { axes } => frame * about(axes[0], q[0]) * about(axes[1], q[1]),
+            Joint::Ball => frame * quat(q),
+        }
+        .normalize();
+        let center = match self.joint {
+            Joint::Free => DVec3::from_slice(q),
+            Joint::Planar => DVec3::new((self.offset + self.rest * self.center_of_mass).x, q[0], q[1]),
+            _ => return (origin, rotation),
+        };
+        (center - rotation * self.center_of_mass, rotation)
+    }
+}
+
+/// Rotation by `angle` about the unit `axis`.
+fn about(axis: DVec3, angle: f64) -> DQuat {
+    let (sin, cos) = libm::sincos(0.5 * angle);
+    let v = axis * sin;
+    DQuat::from_xyzw(v.x, v.y, v.z, cos)
+}
+
 fn coordinates(joint: &Joint) -> usize {
     match joint {
         Joint::Free => 7,

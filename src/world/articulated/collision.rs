@@ -46,6 +46,8 @@ pub(super) struct ContactPoint {
     pub impulse: DVec3,
     /// Closing speed of an impact whose rebound is due in the next step, m/s.
     pub impact: f64,
+    /// Part of the gap that the step will lose to the rotation of the bodies, metres, not positive.
+    pub curvature: f64,
 }
 
 /// A shape that takes part in detection.
@@ -61,6 +63,7 @@ pub(super) struct ColliderEntry {
     pub restitution: f64,
     membership: u32,
     filter: u32,
+    link_pose: (DVec3, DQuat),
     pose: Pose,
     R_WS: DMat3,
     low: DVec3,
@@ -147,6 +150,7 @@ impl Collision {
             restitution: new.restitution,
             membership: new.membership,
             filter: new.filter,
+            link_pose: (DVec3::ZERO, DQuat::IDENTITY),
             pose: Pose::IDENTITY,
             R_WS: DMat3::IDENTITY,
             low: DVec3::ZERO,
@@ -160,6 +164,11 @@ impl Collision {
     /// Moves collider `index` with its link's frame (`x_WB`, `q_WB`); contacts are looked for within `margin`.
     pub fn place(&mut self, index: usize, x_WB: DVec3, q_WB: DQuat, margin: f64) {
         self.colliders[index].place(x_WB, q_WB, margin);
+    }
+
+    /// Pose of the link whose collider `index` is, as it was last placed.
+    pub fn link_pose(&self, index: usize) -> (DVec3, DQuat) {
+        self.colliders[index].link_pose
     }
 
     /// Finds all contact points. `warm` holds the points of the last step, sorted by key; impulses of those that are still
@@ -303,6 +312,7 @@ impl Collision {
 
 impl ColliderEntry {
     fn place(&mut self, x_WB: DVec3, q_WB: DQuat, margin: f64) {
+        self.link_pose = (x_WB, q_WB);
         let (position, rotation) = self.local;
         let q_WS = if rotation == DQuat::IDENTITY {
             q_WB
@@ -339,12 +349,17 @@ impl ColliderEntry {
         (self.local.0 + self.local.1 * sphere.center).length() + sphere.radius
     }
 
-    /// Distance along a ray (unit `direction`) and the surface normal where it first hits.
-    pub fn cast_ray(&self, origin: DVec3, direction: DVec3, max_distance: f64) -> Option<(f64, DVec3)> {
+    /// Distance along a ray (unit `direction`) and the surface normal where it first hits the shape of a link at a pose.
+    pub fn cast_ray(
+        &self,
+        (x_WB, q_WB): (DVec3, DQuat),
+        origin: DVec3,
+        direction: DVec3,
+        max_distance: f64,
+    ) -> Option<(f64, DVec3)> {
+        let pose = Pose::from_parts(x_WB + q_WB * self.local.0, q_WB * self.local.1);
         let ray = rapier3d::geometry::Ray::new(origin, direction);
-        let hit = self
-            .shape
-            .cast_ray_and_get_normal(&self.pose, &ray, max_distance, true)?;
+        let hit = self.shape.cast_ray_and_get_normal(&pose, &ray, max_distance, true)?;
         Some((hit.time_of_impact, hit.normal))
     }
 }

@@ -13,6 +13,7 @@
 //! A step is a function of the state alone: positions, rates, the contact points of the last step with their impulses,
 //! the joint-limit impulses and the set of saturated torques. That is all a snapshot holds.
 
+mod ahead;
 mod collision;
 mod drive;
 mod limits;
@@ -129,6 +130,9 @@ struct Scratch {
     /// Per articulation: linear impulse, angular impulse about its centre of mass, pseudo impulse, touches something fixed.
     impulses: Vec<momentum::External>,
     q_next: Vec<f64>,
+    twist_ahead: Vec<(DVec3, DVec3)>,
+    poses_ahead: Vec<(DVec3, DQuat)>,
+    found_ahead: Vec<ContactPoint>,
 }
 
 impl ArticulatedEngine {
@@ -584,11 +588,20 @@ impl Engine for ArticulatedEngine {
     fn cast_ray(&self, origin: DVec3, direction: DVec3, max_distance: f64) -> Option<(f64, DVec3)> {
         let mut best: Option<(f64, DVec3)> = None;
         for collider in &self.collision.colliders {
-            if matches!(collider.owner, BodyRef::Character { .. }) {
-                continue;
-            }
+            let pose = match collider.owner {
+                BodyRef::Character { .. } => continue,
+                BodyRef::Terrain(_) => (DVec3::ZERO, DQuat::IDENTITY),
+                BodyRef::Platform(p) => self.platform_pose(p),
+                BodyRef::Prop { prop, body } => {
+                    let state = self.prop_body(prop, body);
+                    (state.position, state.rotation)
+                }
+            };
             let reach = best.map_or(max_distance, |b| b.0);
-            if let Some(hit) = collider.cast_ray(origin, direction, reach).filter(|h| h.0 < reach) {
+            if let Some(hit) = collider
+                .cast_ray(pose, origin, direction, reach)
+                .filter(|h| h.0 < reach)
+            {
                 best = Some(hit);
             }
         }

@@ -144,6 +144,7 @@ pub(super) fn load(engine: &mut ArticulatedEngine, snapshot: &Snapshot) -> Resul
             impact: n[14],
             friction: n[15],
             restitution: n[16],
+            curvature: 0.0,
         });
     }
     engine.refresh();

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use glam::{DMat3, DVec3};
 
+use super::ahead::LIMIT_MARGIN;
 use super::collision::NO_LINK;
 use super::limits::{self, ActiveLimit, SLOTS};
 use super::momentum::External;
@@ -12,7 +13,6 @@ use super::rows::{ContactRow, LimitRow, Side};
 use super::{ArticulatedEngine, Link};
 use crate::character::Joint;
 use crate::dynamics::NONE;
-use crate::math::rotation::exp;
 use crate::world::{Actuation, BodyRef, Engine, ExternalForce, StepError, StepReport, Wrench, validate};
 
 /// Metres within which contacts are always looked for.
@@ -37,10 +37,8 @@ const TOLERANCE: f64 = 1e-7;
 /// Passes of the torque limits after which only the worst one changes, and after which none is released.
 const ONE_AT_A_TIME: usize = 3;
 const ONLY_ADD: usize = 8;
-/// Excess over a ball joint's limit at the end of a step that is solved again, radians, and how often.
-const CURVATURE_TOLERANCE: f64 = 2e-3;
-const CURVATURE_PASSES: usize = 4;
-const LARGEST_CURVATURE: f64 = 0.1;
+/// How often a step is solved again for limits and contacts that its linear rows missed.
+const AHEAD_PASSES: usize = 12;
 /// Rates beyond this are a diverged simulation, rad/s or m/s.
 const LARGEST_RATE: f64 = 1e4;
 
@@ -80,7 +78,7 @@ impl ArticulatedEngine {
             passes += 1;
             let before = self.clock();
             iterations += self.solve_rows();
-            let changed = self.update_saturation(passes) | (passes <= CURVATURE_PASSES && self.update_curvature());
+            let changed = self.update_saturation(passes) || (passes < AHEAD_PASSES && self.look_ahead());
             let solved = self.clock();
             contact_time += elapsed(before, solved);
             if !changed {
@@ -146,24 +144,29 @@ impl ArticulatedEngine {
         self.collision.detect(&self.warm);
     }
 
-    /// Twist of every link about its articulation's reference point at the rates without impulses.
-    fn free_twists(&mut self) {
-        let s = &mut self.scratch;
-        s.link_twist.resize(self.links.len(), (DVec3::ZERO, DVec3::ZERO));
+    /// Twist of every link about its articulation's reference point at generalized rates `rates`.
+    pub(super) fn twists(&self, rates: &[f64], out: &mut Vec<(DVec3, DVec3)>) {
+        out.resize(self.links.len(), (DVec3::ZERO, DVec3::ZERO));
         for a in &self.articulations {
             for (b, body) in a.dynamics.tree.bodies.iter().enumerate() {
                 let (mut angular, mut linear) = match body.parent {
                     NONE => (DVec3::ZERO, DVec3::ZERO),
-                    p => s.link_twist[a.link0 + p],
+                    p => out[a.link0 + p],
                 };
                 for k in body.dof..body.dof + body.dofs {
-                    let (axis, rate) = (&a.dynamics.axes[k], s.v_free[a.v0 + k]);
+                    let (axis, rate) = (&a.dynamics.axes[k], rates[a.v0 + k]);
                     angular += axis.angular * rate;
                     linear += axis.linear * rate;
                 }
-                s.link_twist[a.link0 + b] = (angular, linear);
+                out[a.link0 + b] = (angular, linear);
             }
         }
+    }
+
+    fn free_twists(&mut self) {
+        let mut twists = std::mem::take(&mut self.scratch.link_twist);
+        self.twists(&self.scratch.v_free, &mut twists);
+        self.scratch.link_twist = twists;
     }
 
     /// Joint limits that may be reached in this step.
@@ -189,7 +192,7 @@ impl ArticulatedEngine {
                     let closing = (-along(now)).max(-along(free)).max(0.0);
                     let impulse = self.limit_impulses[slots + slot];
                     // far from the limit and not racing towards it
-                    if gap < 0.02 + self.dt * (2.0 * closing + 2.0) || impulse != 0.0 {
+                    if gap < LIMIT_MARGIN + self.dt * (2.0 * closing + 2.0) || impulse != 0.0 {
                         list.push(ActiveLimit {
                             articulation: index,
                             body: b,
@@ -418,7 +421,10 @@ impl ArticulatedEngine {
             }
             let closing = -velocity.dot(point.normal);
             // out of reach in this step, whatever its neighbours do
-            if point.impulse == DVec3::ZERO && point.gap > 2e-3 + dt * (0.5 + 2.0 * closing.max(0.0)) {
+            if point.impulse == DVec3::ZERO
+                && point.curvature == 0.0
+                && point.gap > 2e-3 + dt * (0.5 + 2.0 * closing.max(0.0))
+            {
                 continue;
             }
             let (t, w) = point.normal.any_orthonormal_pair();
@@ -463,7 +469,7 @@ impl ArticulatedEngine {
                 let speed = point.restitution * point.impact;
                 offset.x -= (fall * fall + speed * speed).sqrt() - fall;
             } else {
-                offset.x += point.gap.max(0.0) / dt;
+                offset.x += (point.gap.max(0.0) + point.curvature) / dt;
             }
             let impulse = frame.transpose() * point.impulse;
             s.rows.contacts.push(ContactRow::new(
@@ -528,33 +534,6 @@ impl ArticulatedEngine {
             s.saturation[worst.2] = worst.3;
             s.refactor[worst.1] = true;
             changed = true;
-        }
-        changed
-    }
-
-    /// Looks where the ball joints will be at the end of the step: a fast limb leaves a cone along its tangent. What the
-    /// linear row missed is added to it; returns whether that was more than the tolerance for any of them.
-    fn update_curvature(&mut self) -> bool {
-        let dt = self.dt;
-        let s = &mut self.scratch;
-        let mut changed = false;
-        for limit in &mut s.limits {
-            let a = &self.articulations[limit.articulation];
-            let body = &a.dynamics.tree.bodies[limit.body];
-            if body.joint != Joint::Ball {
-                continue;
-            }
-            let rate = DVec3::from_slice(&s.v_plus[a.v0 + body.dof..]);
-            let q = glam::DQuat::from_slice(&self.q[a.q0 + body.coordinate..]);
-            let q_next = exp(rate * dt) * q;
-            let definition = &a.character.bodies[limit.body].limit;
-            limits::each(definition, body, &q_next.to_array(), |slot, gap, _| {
-                if slot == limit.slot && gap < limit.gap.min(0.0) - CURVATURE_TOLERANCE {
-                    let linear = limit.gap + dt * DVec3::from_array(limit.gradient).dot(rate);
-                    limit.curvature = (gap - linear).clamp(-LARGEST_CURVATURE, 0.0);
-                    changed = true;
-                }
-            });
         }
         changed
     }

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use ambler::character::{Body, Joint, Limit, Shape};
+use ambler::character::{Body, Joint, Limit, Material, Shape};
 use ambler::world::{
-    Actuation, BodyRef, BuildError, EngineKind, ExternalForce, JointPosition, PdMode, RootActuation, Scene, StepError,
-    TerrainShape, Wrench, build,
+    Actuation, BodyRef, BuildError, EngineKind, ExternalForce, JointPosition, PdMode, Platform, PlatformMotion,
+    RootActuation, Scene, StepError, TerrainShape, Wrench, build,
 };
 use glam::{DMat3, DQuat, DVec3};
 
-use crate::scenes::{benchmark_humanoid, general_tree, ground, scene, state, world};
+use crate::scenes::{benchmark_humanoid, box_body, character, general_tree, ground, scene, state, world};
 use crate::snapshots::{tumble, tumbling_world};
 
 /// Gains that are not finite, targets of the wrong kind and forces on nothing are refused by name; nothing moves.
@@ -92,7 +92,10 @@ fn divergence_is_an_error_and_leaves_the_world_as_it_was() {
     let error = outcome.expect_err("explicit PD at these gains is unstable");
     assert!(matches!(error, StepError::Diverged { .. }), "{error}");
     assert!(
-        error.to_string().contains("explicit PD") && error.to_string().contains("benchmark/"),
+        error
+            .to_string()
+            .contains("explicit PD law of joint right_foot (kp 1500, kd 150)")
+            && error.to_string().contains("benchmark/"),
         "{error}"
     );
     assert_eq!(world.state_hash(), before);
@@ -116,7 +119,7 @@ fn bad_scenes_are_refused_by_name() {
     fn body(scene: &mut Scene, index: usize) -> &mut Body {
         &mut Arc::make_mut(&mut scene.characters[0].character).bodies[index]
     }
-    let spoils: [(&str, Spoil); 30] = [
+    let spoils: [(&str, Spoil); 33] = [
         ("gravity", |s| s.gravity.y = f64::NAN),
         ("terrain 0: friction", |s| s.terrain[0].material.friction = -0.1),
         ("terrain 0: restitution", |s| s.terrain[0].material.restitution = 1.5),
@@ -157,6 +160,16 @@ fn bad_scenes_are_refused_by_name() {
             s.terrain[0].rotation = DQuat::from_xyzw(0.0, 0.0, 0.0, 0.9)
         }),
         ("(tree): position", |s| s.characters[0].position.x = f64::INFINITY),
+        ("platform 0: half_extents", |s| s.platforms[0].half_extents.z = -1.0),
+        ("platform 0: velocity", |s| {
+            s.platforms[0].motion = PlatformMotion::Linear {
+                velocity: DVec3::NAN,
+                angular_velocity: DVec3::ZERO,
+            }
+        }),
+        ("prop 0 (crate)/crate: mass", |s| {
+            Arc::make_mut(&mut s.props[0].body).bodies[0].mass = f64::INFINITY
+        }),
         ("(tree): heading", |s| s.characters[0].heading = f64::NAN),
         ("tree)/hinge: mass", |s| body(s, 2).mass = 0.0),
         ("tree)/hinge: mass", |s| body(s, 2).mass = f64::NAN),
@@ -201,7 +214,19 @@ fn bad_scenes_are_refused_by_name() {
             Arc::make_mut(&mut s.characters[0].character).bodies.clear()
         }),
     ];
-    let good = scene(vec![ground()], vec![], vec![Arc::new(general_tree())]);
+    let crate_body = box_body("crate", Joint::Free, 1.0, DVec3::splat(0.1), DVec3::ZERO);
+    let props = vec![character("crate", vec![crate_body])];
+    let mut good = scene(vec![ground()], props, vec![Arc::new(general_tree())]);
+    good.platforms.push(Platform {
+        half_extents: DVec3::ONE,
+        position: DVec3::NEG_Y,
+        rotation: DQuat::IDENTITY,
+        motion: PlatformMotion::Sine {
+            amplitude: DVec3::X,
+            frequency: 0.5,
+        },
+        material: Material::default(),
+    });
     assert!(build(EngineKind::Rapier, good.clone(), 0.01).is_ok());
     for (what, spoil) in spoils {
         let mut bad = good.clone();
@@ -216,6 +241,15 @@ fn bad_scenes_are_refused_by_name() {
             "{what}: {text}"
         );
     }
+    let mut turned = good.clone();
+    body(&mut turned, 0).joint = Joint::Planar;
+    assert!(build(EngineKind::Rapier, turned.clone(), 0.01).is_ok());
+    turned.characters[0].heading = 0.5;
+    let error = build(EngineKind::Rapier, turned, 0.01).err().expect("a turned plane");
+    assert!(
+        matches!(error, BuildError::Unsupported { .. }) && error.to_string().contains("(tree)"),
+        "{error}"
+    );
     for dt in [0.0, -0.01, 0.2, f64::NAN, f64::INFINITY] {
         let error = build(EngineKind::Rapier, good.clone(), dt).err().expect("a bad step");
         assert!(error.to_string().contains("time step"), "{error}");

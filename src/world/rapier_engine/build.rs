@@ -117,6 +117,13 @@ pub(super) fn build(scene: &Scene, sets: &mut Sets) -> Result<Structure, BuildEr
             name: format!("character {i} ({})", placement.character.name),
             reference: Box::new(move |body| BodyRef::Character { character: i, body }),
         };
+        if root.joint == Joint::Planar && placement.heading != 0.0 {
+            return Err(BuildError::Unsupported {
+                engine: "rapier",
+                what: format!("turn the sagittal plane of {}", owner.name),
+                remedy: "set its heading to 0".into(),
+            });
+        }
         notes(&owner.name, &placement.character, &mut structure.notes);
         let pose = (position, (turn * root.rest).normalize());
         let articulation = articulation(&owner, &placement.character, pose, sets, &mut Vec::new())?;

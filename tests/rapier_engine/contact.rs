@@ -1,16 +1,23 @@
 //! Contacts: standing, resting, sliding, being carried, and what rays hit.
 
-use ambler::character::{Body, Joint, Material};
+use std::sync::Arc;
+
+use ambler::character::{Body, Character, Joint, Material};
 use ambler::math::rotation;
 use ambler::world::{Actuation, BodyRef, Contact, Platform, PlatformMotion, Scene, Terrain, TerrainShape};
 use glam::{DQuat, DVec3};
 
-use crate::scenes::{GRAVITY, benchmark_humanoid, box_body, character, ground, scene, state, turned, world};
+use crate::scenes::{GRAVITY, box_body, character, ground, scene, shipped_character, state, turned, world};
 
-/// The humanoid stands on its own feet for ten seconds and the ground carries exactly its weight.
+/// The shipped humanoids stand on their own feet for ten seconds and the ground carries exactly their weight.
 #[test]
-fn humanoid_stands_and_the_ground_carries_its_weight() {
-    let humanoid = benchmark_humanoid();
+fn humanoids_stand_and_the_ground_carries_their_weight() {
+    for name in ["benchmark", "humanoid"] {
+        stands(shipped_character(name));
+    }
+}
+
+fn stands(humanoid: Arc<Character>) {
     let mut world = world(scene(vec![ground()], vec![], vec![humanoid.clone()]), 240.0);
     let actuations = [Actuation::hold_bind_pose(&humanoid)];
     let weight = humanoid.mass() * GRAVITY;

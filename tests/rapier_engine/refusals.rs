@@ -234,10 +234,9 @@ fn bad_scenes_are_refused_by_name() {
         let error = build(EngineKind::Rapier, bad, 0.01)
             .err()
             .unwrap_or_else(|| panic!("{what} accepted"));
-        let text = error.to_string().replace("fixed", "fixed");
-        let name = what.replace("tree)/fixed", "tree)/ball");
+        let text = error.to_string();
         assert!(
-            matches!(error, BuildError::BadValue { .. }) && text.contains(&name),
+            matches!(error, BuildError::BadValue { .. }) && text.contains(what),
             "{what}: {text}"
         );
     }

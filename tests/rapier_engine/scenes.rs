@@ -88,10 +88,15 @@ pub fn state(world: &dyn Engine) -> CharacterState {
     out
 }
 
+/// A character of the project's `data/characters`.
+pub fn shipped_character(name: &str) -> Arc<Character> {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("data/characters");
+    Arc::new(Character::load(&folder.join(name).with_extension("toml")).expect("the project's own character"))
+}
+
 /// The 16-body, 43-degree-of-freedom humanoid of the solver comparison.
 pub fn benchmark_humanoid() -> Arc<Character> {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("data/characters/benchmark.toml");
-    Arc::new(Character::load(&path).expect("the project's own character"))
+    shipped_character("benchmark")
 }
 
 /// Force of a contact on `body`, zero if it does not touch it.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use glam::{DQuat, DVec3};
 
-use super::fit::carried_moments;
+use super::bind::carried_moments;
 use super::segment::{Side, side_of, without_side};
 use super::stability::axis_inertias;
 use super::{Body, Character, Joint, Limit, Role, Shape};
@@ -129,7 +129,7 @@ fn masses(character: &Character, findings: &mut Findings) {
 }
 
 fn overlaps(character: &Character, findings: &mut Findings) {
-    for (a, b, depth) in character.overlaps() {
+    for (a, b, depth) in character.overlaps(&character.bind_frames()) {
         let severity = match depth {
             d if d > 0.005 => Severity::Error,
             d if d > 0.0005 => Severity::Warning,
@@ -585,7 +585,8 @@ mod tests {
     #[test]
     fn a_character_with_a_number_that_is_none_is_refused_by_body_and_key() {
         // NaN, infinity and signs are caught wherever they are
-        let breaks: [(&str, fn(&mut Body)); 8] = [
+        type Break = (&'static str, fn(&mut Body));
+        let breaks: [Break; 8] = [
             ("mass", |b| b.mass = f64::NAN),
             ("kp", |b| b.kp[0] = f64::INFINITY),
             ("damping", |b| b.damping[0] = -1.0),

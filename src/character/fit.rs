@@ -12,9 +12,10 @@ use std::fmt::Write;
 use glam::{DMat3, DQuat, DVec3};
 use thiserror::Error;
 
+use super::bind::carried_moments;
 use super::mass_properties::{MassProperties, principal_moments};
 use super::segment::{Segment, Side, recognise};
-use super::{Body, Character, Collider, Joint, Limit, Material, Role, Shape, geometry};
+use super::{Body, Character, Collider, Joint, Limit, Material, Role, Shape};
 use crate::skeleton::{ModelPose, Skeleton};
 
 /// What the fitted character shall be like.
@@ -63,6 +64,11 @@ pub enum FitError {
     Invalid(#[from] super::CharacterError),
 }
 
+// collision groups of fitted characters; bit 0 is everything else, those from bit 4 on are for single bodies
+const ARMS: u32 = 1 << 1;
+const TRUNK: u32 = 1 << 2;
+const THIGHS: u32 = 1 << 3;
+
 /// Builds a character for `skeleton` and says in notes what was assumed.
 pub fn fit(skeleton: &Skeleton, options: &FitOptions) -> Result<(Character, Vec<String>), FitError> {
     check_input(skeleton, options)?;
@@ -74,6 +80,7 @@ pub fn fit(skeleton: &Skeleton, options: &FitOptions) -> Result<(Character, Vec<
     };
     fitter.distribute_mass(&mut character);
     fitter.set_gains(&mut character);
+    fitter.let_arms_pass(&mut character, &mut notes);
     separate_overlapping(&mut character, &mut notes);
     character.validate()?;
     Ok((character, notes))
@@ -351,7 +358,7 @@ impl<'a> Fitter<'a> {
                     Segment::Thigh => {
                         (0.042 * h).min(0.85 * (part.origin.x - self.parts[0].origin.x).abs().max(0.02 * h))
                     }
-                    Segment::Shank => 0.03 * h,
+                    Segment::Shank => 0.026 * h,
                     Segment::UpperArm => 0.027 * h,
                     Segment::Forearm => 0.023 * h,
                     Segment::Head => 0.055 * h,
@@ -443,10 +450,30 @@ impl<'a> Fitter<'a> {
         let middle = flat(part.origin) + forward * 0.5 * (from + to);
         Collider {
             shape: Shape::Box {
-                half_extents: DVec3::new(0.027 * h, 0.5 * height, 0.5 * (to - from)),
+                half_extents: DVec3::new(0.025 * h, 0.5 * height, 0.5 * (to - from)),
             },
             position: DVec3::new(middle.x, self.sole + 0.5 * height, middle.z),
             rotation: DQuat::from_rotation_arc(DVec3::Z, forward),
+        }
+    }
+
+    /// Captured arms hang closer to the body than capsules and boxes allow (up to 10 cm inside, in real clips), and the parts
+    /// of a bending trunk press into each other: such pairs do not collide, or contacts would fight the tracking.
+    fn let_arms_pass(&self, character: &mut Character, notes: &mut Vec<String>) {
+        for (body, part) in character.bodies.iter_mut().zip(&self.parts) {
+            let (group, ignored) = match part.segment {
+                Segment::UpperArm | Segment::Forearm | Segment::Hand => (ARMS, TRUNK | THIGHS),
+                Segment::Pelvis | Segment::Trunk | Segment::Neck | Segment::Clavicle => (TRUNK, TRUNK | ARMS),
+                Segment::Thigh => (THIGHS, ARMS),
+                _ => continue,
+            };
+            body.membership = group;
+            body.filter = !ignored;
+        }
+        if self.parts.iter().any(|p| p.segment == Segment::UpperArm) {
+            notes.push(
+                "arms do not collide with the trunk and the thighs, nor parts of the trunk with each other".into(),
+            );
         }
     }
 
@@ -556,25 +583,6 @@ fn palm(along: DVec3) -> DQuat {
     DQuat::from_mat3(&DMat3::from_cols(y.cross(z), y, z)).normalize()
 }
 
-/// Largest moment of gravity on each joint: weight of all it carries times the distance of their common centre of mass
-/// in the bind pose, N m.
-pub(crate) fn carried_moments(character: &Character) -> Vec<f64> {
-    let frames = character.bind_frames();
-    let mut weights: Vec<(f64, DVec3)> = (character.bodies.iter().zip(&frames))
-        .map(|(b, (x, R))| (b.mass, (*x + *R * b.center_of_mass) * b.mass))
-        .collect();
-    for i in (1..weights.len()).rev() {
-        if let Some(p) = character.bodies[i].parent {
-            let (mass, first) = weights[i];
-            weights[p].0 += mass;
-            weights[p].1 += first;
-        }
-    }
-    (weights.iter().zip(&frames))
-        .map(|((mass, first), (x, _))| 9.81 * mass * (*first / *mass - *x).length())
-        .collect()
-}
-
 /// Which body each joint belongs to: its own, or that of the nearest ancestor that has one.
 fn merge(
     skeleton: &Skeleton,
@@ -614,16 +622,11 @@ fn merge(
     let mut body_of: Vec<usize> = Vec::with_capacity(n);
     let mut merged = String::new();
     let mut count = 0;
-    for j in 0..n {
-        body_of.push(match skeleton.joints[j].parent {
+    for (j, joint) in skeleton.joints.iter().enumerate() {
+        body_of.push(match joint.parent {
             Some(p) if !keep[j] => {
                 count += 1;
-                let _ = write!(
-                    merged,
-                    "{}{}",
-                    if count > 1 { ", " } else { "" },
-                    skeleton.joints[j].name
-                );
+                let _ = write!(merged, "{}{}", if count > 1 { ", " } else { "" }, joint.name);
                 body_of[p]
             }
             _ => j,
@@ -639,14 +642,14 @@ fn merge(
 
 /// Lets bodies that reach into each other in the bind pose, or almost do, pass through each other.
 fn separate_overlapping(character: &mut Character, notes: &mut Vec<String>) {
-    let pairs = character.overlaps();
+    let pairs = character.overlaps(&character.bind_frames());
     let mut bit_of: Vec<Option<u32>> = vec![None; character.bodies.len()];
-    let mut next = 1u32;
+    let mut next = 4u32;
     let mut names = Vec::new();
     for (a, b, _) in pairs {
         for i in [a, b] {
             if bit_of[i].is_none() {
-                // more than 31 such bodies share the last group
+                // more than 28 such bodies share the last group
                 bit_of[i] = Some(next.min(31));
                 next += 1;
             }
@@ -657,9 +660,14 @@ fn separate_overlapping(character: &mut Character, notes: &mut Vec<String>) {
         }
         names.push(format!("{}/{}", character.bodies[a].name, character.bodies[b].name));
     }
-    for (body, bit) in character.bodies.iter_mut().zip(bit_of) {
-        if let Some(bit) = bit {
-            body.membership = 1 << bit;
+    for (i, bit) in bit_of.iter().enumerate() {
+        let Some(bit) = bit else { continue };
+        // who ignored the body's group goes on ignoring it
+        let group = std::mem::replace(&mut character.bodies[i].membership, 1 << bit);
+        for other in &mut character.bodies {
+            if other.filter & group == 0 {
+                other.filter &= !(1 << bit);
+            }
         }
     }
     if !names.is_empty() {
@@ -668,77 +676,4 @@ fn separate_overlapping(character: &mut Character, notes: &mut Vec<String>) {
             names.join(", ")
         ));
     }
-}
-
-impl Character {
-    /// Place and rotation of every body's frame in the bind pose.
-    pub fn bind_frames(&self) -> Vec<(DVec3, DQuat)> {
-        let mut frames: Vec<(DVec3, DQuat)> = Vec::with_capacity(self.bodies.len());
-        for body in &self.bodies {
-            let (x, R) = body.parent.map_or((DVec3::ZERO, DQuat::IDENTITY), |p| frames[p]);
-            frames.push((x + R * body.offset, R * body.rest));
-        }
-        frames
-    }
-
-    /// Whether the filters of two bodies let them collide; parent and child never do.
-    pub fn may_collide(&self, a: usize, b: usize) -> bool {
-        let (x, y) = (&self.bodies[a], &self.bodies[b]);
-        let adjacent = x.parent == Some(b) || y.parent == Some(a);
-        a != b && !adjacent && x.filter & y.membership != 0 && y.filter & x.membership != 0
-    }
-
-    /// Pairs of bodies that may collide and reach into each other in the bind pose, and how deep (metres).
-    pub fn overlaps(&self) -> Vec<(usize, usize, f64)> {
-        let frames = self.bind_frames();
-        let mut pairs = Vec::new();
-        for a in 0..self.bodies.len() {
-            for b in (a + 1..self.bodies.len()).filter(|b| self.may_collide(a, *b)) {
-                let mut depth = 0.0f64;
-                for c in &self.bodies[a].colliders {
-                    for d in &self.bodies[b].colliders {
-                        let (x, y) = (frames[a], frames[b]);
-                        depth = depth.max(geometry::overlap((c, x.0, x.1), (d, y.0, y.1)));
-                    }
-                }
-                if depth > 0.0 {
-                    pairs.push((a, b, depth));
-                }
-            }
-        }
-        pairs
-    }
-
-    /// The character's joints as a skeleton, one per body, with an end site where the last body of a chain ends.
-    pub fn skeleton(&self) -> Skeleton {
-        let joints = (self.bodies.iter().enumerate())
-            .map(|(i, body)| {
-                let leaf = !self.bodies.iter().any(|b| b.parent == Some(i));
-                crate::skeleton::Joint {
-                    name: body.name.clone(),
-                    parent: body.parent,
-                    offset: body.offset,
-                    rest: body.rest,
-                    end_sites: if leaf { vec![bone_tip(body)] } else { Vec::new() },
-                }
-            })
-            .collect();
-        Skeleton { joints }
-    }
-}
-
-/// Where a straight line from the joint through the centre of mass leaves a body's shapes, as far as their bounds tell.
-fn bone_tip(body: &Body) -> DVec3 {
-    let direction = body.center_of_mass.normalize_or(DVec3::Y);
-    let reach = body.colliders.iter().map(|c| {
-        let d = c.rotation.conjugate() * direction;
-        let extent = match &c.shape {
-            Shape::Box { half_extents } => d.abs().dot(*half_extents),
-            Shape::Capsule { half_length, radius } => d.y.abs() * half_length + radius,
-            Shape::Sphere { radius } => *radius,
-            Shape::Hull { points } => points.iter().map(|p| p.dot(d)).fold(0.0, f64::max),
-        };
-        c.position.dot(direction) + extent
-    });
-    direction * reach.fold(body.center_of_mass.length(), f64::max)
 }

@@ -1,14 +1,23 @@
 //! What a character is: bodies, joints, shapes, masses, limits and gains.
 //!
-//! In: a TOML file or a skeleton. Out: a [`Character`], resolved and checked, ready for a world. Knows nothing of
-//! controllers and nothing of rapier (but for the hull and overlap of shapes, see `geometry`).
+//! In: a TOML file or a skeleton. Out: a [`Character`], resolved and checked, ready for a world.
+//!
+//! ```text
+//! file → format → toml (bind pose → body frames, mirror) ┐
+//! skeleton → segment (names) → fit ──────────────────────┴→ Character → validate, check, explicit_stability → world
+//! ```
+//!
+//! Knows nothing of controllers and nothing of rapier (but for the hull and overlap of shapes, see `geometry`).
 
 #![allow(non_snake_case)]
 
+mod bind;
 mod check;
 mod fit;
+mod format;
 mod geometry;
 mod mass_properties;
+mod mirror;
 mod segment;
 mod stability;
 mod toml;
@@ -20,9 +29,10 @@ use serde::{Deserialize, Serialize};
 
 pub use self::check::{Finding, Severity, check};
 pub use self::fit::{FitError, FitOptions, fit};
+pub use self::format::FORMAT;
 pub use self::mass_properties::MassProperties;
 pub use self::stability::explicit_stability;
-pub use self::toml::FORMAT;
+
 pub use self::validate::CharacterError;
 
 /// An articulated body: a tree of rigid bodies, parents before children, body 0 the root.

@@ -4,158 +4,16 @@
 //! the resolved [`Character`] has them in body frames. `coordinates = "local"` says that the file has them in body
 //! frames already, as files written by [`Character::to_toml`](super::Character::to_toml) do.
 
-use std::fmt;
 use std::path::Path;
 
 use glam::{DMat3, DQuat, DVec3};
-use serde::de::{self, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 
+use super::format::{Coordinates, FORMAT, PerAxis, RawBody, RawFile, RawJoint, RawShape};
 use super::mass_properties::MassProperties;
-use super::{Body, Character, Collider, Joint, Limit, Material, Role, Shape};
+use super::mirror::{mirror_body, mirrored_name};
+use super::{Body, Character, Collider, Joint, Limit, Material, Shape};
 use crate::files::{self, FileError, TomlError};
-
-/// The only format there is so far.
-pub const FORMAT: i64 = 1;
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawFile {
-    format: Spanned<i64>,
-    name: String,
-    #[serde(default)]
-    coordinates: Coordinates,
-    #[serde(default)]
-    mirror: bool,
-    #[serde(default)]
-    defaults: RawDefaults,
-    #[serde(default)]
-    body: Vec<Spanned<RawBody>>,
-}
-
-#[derive(Deserialize, Clone, Copy, PartialEq, Default)]
-#[serde(rename_all = "snake_case")]
-enum Coordinates {
-    #[default]
-    BindPose,
-    Local,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(deny_unknown_fields)]
-struct RawDefaults {
-    density: Option<f64>,
-    friction: Option<f64>,
-    restitution: Option<f64>,
-    torque_limit: Option<f64>,
-    kp: Option<f64>,
-    kd: Option<f64>,
-    damping: Option<f64>,
-    armature: Option<f64>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawBody {
-    name: Spanned<String>,
-    parent: Option<Spanned<String>>,
-    #[serde(default)]
-    role: Role,
-    joint: RawJoint,
-    axis: Option<[f64; 3]>,
-    axes: Option<[[f64; 3]; 2]>,
-    position: [f64; 3],
-    frame: Option<[f64; 4]>,
-    mass: Option<f64>,
-    density: Option<f64>,
-    center_of_mass: Option<[f64; 3]>,
-    /// xx, yy, zz, and optionally xy, xz, yz.
-    inertia: Option<Spanned<Vec<f64>>>,
-    #[serde(default)]
-    shapes: Vec<Spanned<RawShape>>,
-    range: Option<[f64; 2]>,
-    range_deg: Option<[f64; 2]>,
-    range2: Option<[f64; 2]>,
-    range2_deg: Option<[f64; 2]>,
-    swing_twist: Option<Spanned<RawSwingTwist>>,
-    torque_limit: Option<PerAxis>,
-    kp: Option<PerAxis>,
-    kd: Option<PerAxis>,
-    damping: Option<PerAxis>,
-    armature: Option<PerAxis>,
-    friction: Option<f64>,
-    restitution: Option<f64>,
-    groups: Option<Vec<String>>,
-    ignores: Option<Vec<String>>,
-    collides_with: Option<Vec<String>>,
-}
-
-#[derive(Deserialize, Clone, Copy, PartialEq)]
-#[serde(rename_all = "snake_case")]
-enum RawJoint {
-    Free,
-    Planar,
-    Fixed,
-    Hinge,
-    Universal,
-    Ball,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawSwingTwist {
-    axis: [f64; 3],
-    center: Option<[f64; 4]>,
-    center_deg: Option<[f64; 3]>,
-    swing: Option<f64>,
-    swing_deg: Option<f64>,
-    twist: Option<[f64; 2]>,
-    twist_deg: Option<[f64; 2]>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawShape {
-    #[serde(rename = "box")]
-    half_extents: Option<[f64; 3]>,
-    capsule: Option<[[f64; 3]; 2]>,
-    capsule_half_length: Option<f64>,
-    sphere: Option<f64>,
-    hull: Option<Vec<[f64; 3]>>,
-    radius: Option<f64>,
-    at: Option<[f64; 3]>,
-    rotation: Option<[f64; 4]>,
-}
-
-/// One number for every axis, or a list with one per axis.
-struct PerAxis(Vec<f64>);
-
-impl<'de> Deserialize<'de> for PerAxis {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct NumberOrList;
-        impl<'de> Visitor<'de> for NumberOrList {
-            type Value = PerAxis;
-            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-                f.write_str("a number or a list of one number per axis")
-            }
-            fn visit_f64<E: de::Error>(self, v: f64) -> Result<PerAxis, E> {
-                Ok(PerAxis(vec![v]))
-            }
-            fn visit_i64<E: de::Error>(self, v: i64) -> Result<PerAxis, E> {
-                Ok(PerAxis(vec![v as f64]))
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<PerAxis, A::Error> {
-                let mut values = Vec::new();
-                while let Some(v) = seq.next_element::<f64>()? {
-                    values.push(v);
-                }
-                Ok(PerAxis(values))
-            }
-        }
-        deserializer.deserialize_any(NumberOrList)
-    }
-}
 
 impl Character {
     /// Reads a character file and validates it.
@@ -193,8 +51,12 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
+    /// About `key`, or its form in degrees, of the table that starts at byte `table`.
     fn error(&self, table: usize, key: &str, message: impl Into<String>) -> TomlError {
-        files::error_in_table(self.text, self.source_name, table, key, message)
+        let message = message.into();
+        let at = |key: &str| files::error_in_table(self.text, self.source_name, table, key, message.as_str());
+        let (exact, degrees) = (at(key), at(&format!("{key}_deg")));
+        if degrees.line > exact.line { degrees } else { exact }
     }
 
     fn character(&self) -> Result<Character, TomlError> {
@@ -219,9 +81,13 @@ impl Reader<'_> {
             bodies: drafts.iter().map(|d| d.body.clone()).collect(),
         };
         character.validate().map_err(|e| {
-            let table = drafts.iter().find(|d| d.body.name == e.body).map_or(0, |d| d.table);
+            let table = drafts
+                .iter()
+                .rev()
+                .find(|d| d.body.name == e.body)
+                .map_or(0, |d| d.table);
             let key = e.key.split('.').next().unwrap_or(e.key);
-            self.error(table, key, e.to_string())
+            self.error(table, key, format!("is {}; expected {}", e.found, e.expected))
         })?;
         Ok(character)
     }
@@ -761,47 +627,140 @@ fn collider(raw: &RawShape, into: &BodyFrame) -> Result<Collider, String> {
     })
 }
 
-fn mirrored_name(name: &str) -> String {
-    match name.strip_prefix("left_") {
-        Some(rest) => format!("right_{rest}"),
-        None => name.to_string(),
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Mirror image of a body in the plane x = 0: true vectors change the sign of x, axes of rotation that of y and z.
-fn mirror_body(body: &mut Body) {
-    let point = |v: DVec3| DVec3::new(-v.x, v.y, v.z);
-    let axis = |v: DVec3| DVec3::new(v.x, -v.y, -v.z);
-    let rotation = |q: DQuat| DQuat::from_xyzw(q.x, -q.y, -q.z, q.w);
-    body.name = mirrored_name(&body.name);
-    body.role = body.role.mirrored();
-    body.offset = point(body.offset);
-    body.rest = rotation(body.rest);
-    body.center_of_mass = point(body.center_of_mass);
-    let flip = DMat3::from_diagonal(DVec3::new(-1.0, 1.0, 1.0));
-    body.inertia = flip * body.inertia * flip;
-    for collider in &mut body.colliders {
-        collider.position = point(collider.position);
-        collider.rotation = rotation(collider.rotation);
-        if let Shape::Hull { points } = &mut collider.shape {
-            points.iter_mut().for_each(|p| *p = point(*p));
+    const PENDULUM: &str = r#"format = 1
+name = "pendulum"
+
+[[body]]
+name = "post"
+joint = "fixed"
+position = [0, 2, 0]
+shapes = [{ box = [0.1, 0.1, 0.1], at = [0, 2, 0] }]
+mass = 1
+
+[[body]]
+name = "arm"
+parent = "post"
+joint = "hinge"
+axis = [1, 0, 0]
+position = [0, 1.9, 0]
+shapes = [{ capsule = [[0, 1.8, 0], [0, 1.2, 0]], radius = 0.04 }]
+mass = 2
+kp = 30
+range_deg = [-90, 45]
+"#;
+
+    fn refused(from: &str, to: &str) -> TomlError {
+        assert!(PENDULUM.contains(from));
+        Character::parse(&PENDULUM.replacen(from, to, 1), "p.toml").unwrap_err()
+    }
+
+    #[test]
+    fn what_is_written_in_the_bind_pose_is_resolved_into_body_frames() {
+        // places relative to the joint, angles in radians, inertia from the shape
+        let character = Character::parse(PENDULUM, "p.toml").unwrap();
+        let arm = &character.bodies[1];
+        assert!((arm.offset - DVec3::new(0.0, -0.1, 0.0)).length() < 1e-12);
+        assert!((arm.center_of_mass - DVec3::new(0.0, -0.4, 0.0)).length() < 1e-12);
+        let Limit::Range([[low, high], _]) = arm.limit else {
+            panic!()
+        };
+        assert!(
+            (low + std::f64::consts::FRAC_PI_2).abs() < 1e-15 && (high - std::f64::consts::FRAC_PI_4).abs() < 1e-15
+        );
+        assert_eq!((arm.kp, arm.torque_limit[0]), ([30.0, 0.0, 0.0], f64::INFINITY));
+        // a rod of 0.68 m and 2 kg, roughly
+        assert!((0.05..0.08).contains(&arm.inertia.x_axis.x) && arm.inertia.y_axis.y < 0.002);
+    }
+
+    #[test]
+    fn mistakes_are_found_at_their_line_with_the_name_that_was_meant() {
+        // typing, sense and physics: each error names file, line, key and what to write
+        for (from, to, line, key, suggestion, words) in [
+            ("kp = 30", "kpp = 30", 19, "body[1].kpp", Some("kp"), "unknown field"),
+            (
+                "joint = \"hinge\"",
+                "joint = \"hing\"",
+                14,
+                "body[1].joint",
+                Some("hinge"),
+                "unknown variant",
+            ),
+            (
+                "parent = \"post\"",
+                "parent = \"past\"",
+                13,
+                "body[1].parent",
+                Some("post"),
+                "no body `past`",
+            ),
+            ("mass = 2", "mass = -2", 18, "body[1].mass", None, "positive"),
+            ("mass = 2", "mass = nan", 18, "body[1].mass", None, "NaN"),
+            ("axis = [1, 0, 0]", "", 11, "body[1].axis", None, "a hinge needs `axis`"),
+            (
+                "axis = [1, 0, 0]",
+                "axis = [0, 0, 0]",
+                15,
+                "body[1].axis",
+                None,
+                "direction",
+            ),
+            ("kp = 30", "kp = [1, 2]", 19, "body[1].kp", None, "has 2 numbers"),
+            (
+                "kp = 30",
+                "kp = \"stiff\"",
+                19,
+                "body[1].kp",
+                None,
+                "a number or a list",
+            ),
+            (
+                "range_deg = [-90, 45]",
+                "range_deg = [45, -90]",
+                20,
+                "body[1].range_deg",
+                None,
+                "lower bound",
+            ),
+            (", radius = 0.04", "", 17, "body[1].shapes", None, "`radius` is missing"),
+            ("format = 1", "format = 7", 1, "format", None, "reads format 1"),
+            (
+                "name = \"arm\"",
+                "name = \"post\"",
+                12,
+                "body[1].name",
+                None,
+                "a second time",
+            ),
+            ("mass = 1", "", 4, "body[0].mass", None, "is missing"),
+            (
+                "kp = 30",
+                "ignores = [\"amrs\"]",
+                19,
+                "body[1].ignores",
+                None,
+                "no body is in a group",
+            ),
+        ] {
+            let error = refused(from, to);
+            assert_eq!((error.line, error.suggestion.as_deref()), (line, suggestion), "{error}");
+            assert_eq!(error.key.as_deref(), Some(key), "{error}");
+            assert!(
+                error.to_string().starts_with("p.toml:") && error.message.contains(words),
+                "{error}"
+            );
         }
     }
-    match &mut body.joint {
-        Joint::Hinge { axis: a } => *a = axis(*a),
-        Joint::Universal { axes } => *axes = axes.map(axis),
-        _ => {}
-    }
-    if let Limit::SwingTwist {
-        axis: bone,
-        center,
-        twist,
-        ..
-    } = &mut body.limit
-    {
-        *bone = point(*bone);
-        *center = rotation(*center);
-        // the bone is a true vector: a turn about it changes its sense
-        *twist = [-twist[1], -twist[0]];
+
+    #[test]
+    fn collision_groups_are_named_and_parents_never_touch_children() {
+        // `ignores` takes away, `collides_with` allows only what it lists
+        let text = PENDULUM.replace("kp = 30", "groups = [\"arms\"]\nignores = [\"default\"]");
+        let character = Character::parse(&text, "p.toml").unwrap();
+        assert_eq!((character.bodies[1].membership, character.bodies[1].filter), (2, !1));
+        assert!(!character.may_collide(0, 1));
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use glam::{DQuat, DVec3};
 
-use super::toml::FORMAT;
+use super::format::FORMAT;
 use super::{Body, Character, Joint, Limit, Role, Shape};
 
 impl Character {
@@ -170,4 +170,104 @@ fn quoted(text: &str) -> String {
     }
     out.push('"');
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use glam::DMat3;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::character::{Collider, Material};
+    use crate::math::rotation::exp;
+
+    fn vector() -> impl Strategy<Value = DVec3> {
+        [-2.0..2.0f64, -2.0..2.0, -2.0..2.0].prop_map(DVec3::from_array)
+    }
+
+    fn joint_and_limit() -> impl Strategy<Value = (Joint, Limit)> {
+        let unit = || vector().prop_filter_map("too short", |v| v.try_normalize());
+        let range = || [-3.0..0.0f64, 0.0..3.0];
+        prop_oneof![
+            Just((Joint::Fixed, Limit::None)),
+            (unit(), range()).prop_map(|(axis, r)| (Joint::Hinge { axis }, Limit::Range([r, [0.0; 2]]))),
+            (unit(), range(), range()).prop_map(|(a, r, s)| {
+                let axes = [a, a.any_orthonormal_vector()];
+                (Joint::Universal { axes }, Limit::Range([r, s]))
+            }),
+            (unit(), vector(), 0.1..3.0f64, range()).prop_map(|(axis, c, swing, twist)| {
+                let center = exp(c);
+                (
+                    Joint::Ball,
+                    Limit::SwingTwist {
+                        axis,
+                        center,
+                        swing,
+                        twist,
+                    },
+                )
+            }),
+        ]
+    }
+
+    fn body(name: &'static str, parent: Option<usize>) -> impl Strategy<Value = Body> {
+        let shape = prop_oneof![
+            (0.01..1.0f64).prop_map(|r| Shape::Box {
+                half_extents: DVec3::new(r, 0.3, 0.7 * r)
+            }),
+            (0.0..1.0f64, 0.01..0.5f64).prop_map(|(half_length, radius)| Shape::Capsule { half_length, radius }),
+            (0.01..1.0f64).prop_map(|radius| Shape::Sphere { radius }),
+            (0.2..1.0f64).prop_map(|s| Shape::Hull {
+                points: vec![DVec3::ZERO, DVec3::X * s, DVec3::Y * s * s, DVec3::new(0.1, 0.2, 1.0)]
+            }),
+        ];
+        let place = (vector(), vector(), vector(), vector());
+        let numbers = (0.01..90.0f64, 0.0..2000.0f64, 0.0..1.0f64, any::<u32>(), any::<u32>());
+        (joint_and_limit(), shape, place, numbers).prop_map(move |((joint, limit), shape, place, numbers)| {
+            let (offset, turn, center_of_mass, position) = place;
+            let (mass, gain, friction, membership, filter) = numbers;
+            let dofs = joint.dofs();
+            let axes = |unused: f64| std::array::from_fn(|i| if i < dofs { gain / (1.0 + i as f64) } else { unused });
+            Body {
+                name: name.into(),
+                parent,
+                role: Role::LeftToes,
+                offset,
+                rest: exp(turn),
+                joint,
+                mass,
+                center_of_mass,
+                inertia: DMat3::from_diagonal(DVec3::new(1.0, 1.1, 0.9)) * mass,
+                colliders: vec![Collider {
+                    shape,
+                    position,
+                    rotation: exp(position),
+                }],
+                material: Material {
+                    friction,
+                    restitution: friction,
+                },
+                membership,
+                filter,
+                limit,
+                torque_limit: axes(f64::INFINITY),
+                kp: axes(0.0),
+                kd: axes(0.0),
+                damping: axes(0.0),
+                armature: axes(0.0),
+            }
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn any_character_reads_back_to_the_same_bits(a in body("a \"quoted\"\n name", None), b in body("b", Some(0))) {
+            // load(to_toml(c)) == c, for every joint, limit, shape, group and number
+            let character = Character { name: "c".into(), bodies: vec![a, b] };
+            let text = character.to_toml();
+            let again = Character::parse(&text, "c.toml");
+            prop_assert_eq!(again, Ok(character), "{}", text);
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! The characters in `data/characters`, and characters fitted to real motion capture.
 #![allow(non_snake_case)]
 
+use std::f64::consts::PI;
 use std::path::{Path, PathBuf};
 
 use ambler::character::{Character, FitError, FitOptions, Joint, MassProperties, Role, Severity, Shape, check, fit};
@@ -123,27 +124,25 @@ fn the_humanoid_is_an_adult_of_70_kg_and_170_cm() {
     // over the soles, or it could not stand in this pose
     assert!((-0.05..0.12).contains(&whole.center.z));
 
-    let mut low = f64::INFINITY;
-    let mut high = f64::NEG_INFINITY;
-    for (body, (x, R)) in character.bodies.iter().zip(pose(&character, |_| DQuat::IDENTITY)) {
-        for c in &body.colliders {
-            let y = (x + R * c.position).y;
-            let reach = match &c.shape {
-                Shape::Box { half_extents } => half_extents.y,
-                Shape::Capsule { half_length, radius } => (c.rotation * DVec3::Y).y.abs() * half_length + radius,
-                Shape::Sphere { radius } => *radius,
-                Shape::Hull { .. } => 0.0,
+    let frames = character.bind_frames();
+    let turned: Vec<_> = frames
+        .iter()
+        .map(|(x, R)| (DVec3::new(x.x, -x.y, x.z), *R * DQuat::from_rotation_x(PI)))
+        .collect();
+    let (low, high) = (character.lowest_point(&frames), -character.lowest_point(&turned));
+    assert!(low.abs() < 1e-12 && (high - 1.70).abs() < 1e-9, "from {low} to {high}");
+    for (i, body) in character.bodies.iter().enumerate() {
+        if matches!(
+            body.role,
+            Role::LeftFoot | Role::RightFoot | Role::LeftToes | Role::RightToes
+        ) {
+            let alone = Character {
+                name: body.name.clone(),
+                bodies: vec![body.clone()],
             };
-            (low, high) = (low.min(y - reach), high.max(y + reach));
-            if matches!(
-                body.role,
-                Role::LeftFoot | Role::RightFoot | Role::LeftToes | Role::RightToes
-            ) {
-                assert!((y - reach).abs() < 1e-12, "{} has its sole at {}", body.name, y - reach);
-            }
+            assert!(alone.lowest_point(&frames[i..]).abs() < 1e-12, "{}", body.name);
         }
     }
-    assert!(low.abs() < 1e-12 && (high - 1.70).abs() < 1e-9, "from {low} to {high}");
 }
 
 #[test]
@@ -268,13 +267,7 @@ fn captured_motion_does_not_press_the_bodies_of_a_fit_into_each_other() {
 
 /// Lowest and highest height of the pelvis over the ground while `character` holds its bind pose for `seconds`.
 fn hold(character: &Character, seconds: f64) -> (f64, f64) {
-    let lowest = (character.bodies.iter().zip(character.bind_frames()))
-        .flat_map(|(b, (x, R))| b.colliders.iter().map(move |c| (c.clone(), x, R)).collect::<Vec<_>>())
-        .filter_map(|(c, x, R)| match c.shape {
-            Shape::Box { half_extents } => Some((x + R * c.position).y - half_extents.y),
-            _ => None,
-        })
-        .fold(f64::INFINITY, f64::min);
+    let lowest = character.lowest_point(&character.bind_frames());
     let character = std::sync::Arc::new(character.clone());
     let scene = Scene {
         terrain: vec![Terrain {

@@ -2,7 +2,7 @@
 
 use glam::{DQuat, DVec3};
 
-use super::{Body, Character, Shape, geometry};
+use super::{Body, Character, geometry};
 use crate::skeleton::Skeleton;
 
 impl Character {
@@ -44,6 +44,19 @@ impl Character {
         pairs
     }
 
+    /// Height of the lowest point of all shapes when body frames are at the given places and rotations (one per body); NaN
+    /// without shapes. With it a character or a clip is set down on the ground.
+    pub fn lowest_point(&self, frames: &[(DVec3, DQuat)]) -> f64 {
+        let mut lowest = f64::NAN;
+        for (body, (x, R)) in self.bodies.iter().zip(frames) {
+            for c in &body.colliders {
+                let down = (*R * c.rotation).conjugate() * DVec3::NEG_Y;
+                lowest = lowest.min((*x + *R * c.position).y - c.shape.extent(down));
+            }
+        }
+        lowest
+    }
+
     /// The character's joints as a skeleton, one per body, with an end site where the last body of a chain ends.
     pub fn skeleton(&self) -> Skeleton {
         let joints = (self.bodies.iter().enumerate())
@@ -65,16 +78,10 @@ impl Character {
 /// Where a straight line from the joint through the centre of mass leaves a body's shapes, as far as their bounds tell.
 fn bone_tip(body: &Body) -> DVec3 {
     let direction = body.center_of_mass.normalize_or(DVec3::Y);
-    let reach = body.colliders.iter().map(|c| {
-        let d = c.rotation.conjugate() * direction;
-        let extent = match &c.shape {
-            Shape::Box { half_extents } => d.abs().dot(*half_extents),
-            Shape::Capsule { half_length, radius } => d.y.abs() * half_length + radius,
-            Shape::Sphere { radius } => *radius,
-            Shape::Hull { points } => points.iter().map(|p| p.dot(d)).fold(0.0, f64::max),
-        };
-        c.position.dot(direction) + extent
-    });
+    let reach = body
+        .colliders
+        .iter()
+        .map(|c| c.position.dot(direction) + c.shape.extent(c.rotation.conjugate() * direction));
     direction * reach.fold(body.center_of_mass.length(), f64::max)
 }
 

@@ -153,8 +153,12 @@ fn limit_excess(body: &Body, q: DQuat) -> f64 {
     let outside = |v: f64, [low, high]: [f64; 2]| (low - v).max(v - high).max(0.0);
     match (body.limit, body.joint) {
         (Limit::Range([range, _]), Joint::Hinge { axis }) => outside(rotation::log(q).dot(axis), range),
-        (Limit::Range([first, second]), Joint::Universal { .. }) if q == DQuat::IDENTITY => {
-            outside(0.0, first).max(outside(0.0, second))
+        (Limit::Range([first, second]), Joint::Universal { axes: [a, b] }) => {
+            // the second axis is turned by the first angle alone
+            let (before, after) = (b - a * a.dot(b), q * b - a * a.dot(q * b));
+            let angle = libm::atan2(a.dot(before.cross(after)), before.dot(after));
+            let rest = rotation::exp(a * -angle) * q;
+            outside(angle, first).max(outside(rotation::log(rest).dot(b), second))
         }
         (
             Limit::SwingTwist {
@@ -580,6 +584,19 @@ mod tests {
             let i = at(c, "left_shin");
             c.bodies[i].inertia = glam::DMat3::from_diagonal(DVec3::new(0.01, 0.01, 0.03));
         });
+    }
+
+    #[test]
+    fn the_angles_of_a_universal_joint_are_measured_about_its_own_axes() {
+        // excess is that of the angle that is outside, for axes in any position
+        let mut body = humanoid().bodies.remove(1);
+        let a = DVec3::new(0.6, 0.0, 0.8);
+        let axes = [a, DVec3::new(-0.8, 0.0, 0.6)];
+        body.joint = Joint::Universal { axes };
+        body.limit = Limit::Range([[-0.2, 0.5], [-0.4, 0.3]]);
+        let at = |x: f64, y: f64| limit_excess(&body, rotation::exp(axes[0] * x) * rotation::exp(axes[1] * y));
+        assert!(at(0.45, -0.35) < 1e-12);
+        assert!((at(0.7, 0.1) - 0.2).abs() < 1e-12 && (at(0.3, -0.9) - 0.5).abs() < 1e-12);
     }
 
     #[test]

@@ -208,6 +208,21 @@ pub enum Shape {
     },
 }
 
+impl Shape {
+    /// How far the shape reaches along the unit vector `direction` (shape's frame) from its centre, metres.
+    pub fn extent(&self, direction: DVec3) -> f64 {
+        match self {
+            Shape::Box { half_extents } => direction.abs().dot(*half_extents),
+            Shape::Capsule { half_length, radius } => direction.y.abs() * half_length + radius,
+            Shape::Sphere { radius } => *radius,
+            Shape::Hull { points } => points
+                .iter()
+                .map(|p| p.dot(direction))
+                .fold(f64::NEG_INFINITY, f64::max),
+        }
+    }
+}
+
 /// Friction and restitution. A pair's friction is the geometric mean, its restitution the maximum.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Material {

@@ -161,9 +161,15 @@ impl<'a> Fitter<'a> {
         let mut bind = ModelPose::default();
         skeleton.model_pose(&skeleton.bind_pose(), &mut bind);
         let found = recognise(skeleton);
+        // a joint that is an end itself has no bone of its own, whatever an exporter wrote behind it
         let tips = |j: usize| {
             let (x, R) = (bind.positions[j], bind.rotations[j]);
-            skeleton.joints[j].end_sites.iter().map(move |e| x + R * *e)
+            let real = found[j].1 != Segment::End;
+            skeleton.joints[j]
+                .end_sites
+                .iter()
+                .filter(move |_| real)
+                .map(move |e| x + R * *e)
         };
         let points: Vec<DVec3> = (0..skeleton.joints.len())
             .flat_map(|j| tips(j).chain([bind.positions[j]]))

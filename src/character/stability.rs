@@ -40,18 +40,20 @@ pub fn explicit_stability(character: &Character, dt: f64) -> Vec<Finding> {
             severity: Severity::Warning,
             body: body.name.clone(),
             message: format!(
-                "explicit PD at {dt:.3e} s is unstable about {}: kp {:.4} and kd {:.4} against an inertia of {:.3e} kg m²",
+                "explicit PD at {} s is unstable about {}: kp {} and kd {} against an inertia of {} kg m²",
+                digits(dt),
                 axis_name(&body.joint, a.axis),
-                a.kp,
-                a.kd,
-                a.inertia
+                digits(a.kp),
+                digits(a.kd),
+                digits(a.inertia)
             ),
             change: format!(
-                "largest stable gains at this step: kp {:.3e}, kd {:.3e} (both scaled by {scale:.2e}); largest stable step at \
-                 these gains: {:.2e} s ({:.0} Hz); or use stable PD",
-                a.kp * scale,
-                a.kd * scale,
-                largest_step(a),
+                "largest stable gains at this step: kp {}, kd {} (both scaled by {}); largest stable step at these gains: \
+                 {} s ({} Hz); or use stable PD",
+                digits(a.kp * scale),
+                digits(a.kd * scale),
+                digits(scale),
+                digits(largest_step(a)),
                 (1.0 / largest_step(a)).ceil()
             ),
         });
@@ -71,16 +73,41 @@ pub fn explicit_stability(character: &Character, dt: f64) -> Vec<Finding> {
             severity: Severity::Warning,
             body: character.bodies[a.body].name.clone(),
             message: format!(
-                "explicit PD at {dt:.3e} s is stable for every joint alone but not for all together; this joint moves most"
+                "explicit PD at {} s is stable for every joint alone but not for all together; this joint moves most",
+                digits(dt)
             ),
             change: format!(
-                "scale all gains by {:.2e}, or step {low:.2e} s ({:.0} Hz), or use stable PD",
-                4.0 / value,
+                "scale all gains by {}, or step {} s ({} Hz), or use stable PD",
+                digits(4.0 / value),
+                digits(low),
                 (1.0 / low).ceil()
             ),
         });
     }
     findings
+}
+
+/// Three significant digits, rounded down: what is named as stable is stable.
+fn digits(value: f64) -> String {
+    if value <= 0.0 || !value.is_finite() {
+        return format!("{value}");
+    }
+    let mut unit = 1.0;
+    let mut places = 0usize;
+    while value / unit >= 1000.0 {
+        unit *= 10.0;
+    }
+    while value / unit < 100.0 && places < 12 {
+        unit /= 10.0;
+        places += 1;
+    }
+    // a hair more, so that 0.3 is not cut to 0.299
+    let down = (value / unit * (1.0 + 1e-12)).floor() * unit;
+    let text = format!("{down:.places$}");
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_string(),
+        false => text,
+    }
 }
 
 /// One degree of freedom under PD control.
@@ -214,8 +241,19 @@ mod tests {
             assert!(explicit_stability(&hinge(kp, kd), 0.999 * dt).is_empty());
             let found = explicit_stability(&hinge(kp, kd), 1.001 * dt);
             assert_eq!((found.len(), found[0].body.as_str()), (1, "rod"));
-            assert!(found[0].change.contains(&format!("{dt:.2e} s")), "{}", found[0].change);
+            assert!(
+                found[0].change.contains(&format!("{} s", digits(dt))),
+                "{}",
+                found[0].change
+            );
         }
+    }
+
+    #[test]
+    fn numbers_in_findings_are_short_and_never_rounded_up() {
+        // three digits, no exponent, at most the value
+        let shown = [0.3, 1466.0, 146.68, 0.0041669, 1000.0, 2.0, 123_456.0].map(digits);
+        assert_eq!(shown, ["0.3", "1460", "146", "0.00416", "1000", "2", "123000"]);
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod format;
 mod geometry;
 mod mass_properties;
 mod mirror;
+mod place;
 mod segment;
 mod stability;
 mod toml;

@@ -67,8 +67,9 @@ pub struct Body {
     pub inertia: DMat3,
     pub colliders: Vec<Collider>,
     pub material: Material,
-    /// Bit groups this body is a member of, and the groups it collides with; two bodies collide if each one's filter
-    /// meets the other's membership. Parent and child never collide.
+    /// Bit groups this body is a member of, and the groups it collides with: two bodies of one character collide if each
+    /// one's filter meets the other's membership. Parent and child never collide; bodies of different characters, props and
+    /// terrain always do, unless the filter is 0, which makes a body collide with nothing.
     pub membership: u32,
     pub filter: u32,
     pub limit: Limit,

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use glam::{DQuat, DVec3};
 
-use crate::character::{Character, Material};
+use super::JointPosition;
+use crate::character::{Character, Joint, Material};
+use crate::math::swing_twist::twist_angle;
 
 /// Everything a world is built from. Engines keep a copy and never change it.
 #[derive(Clone, Debug, PartialEq)]
@@ -88,6 +90,22 @@ pub enum PlatformMotion {
 pub struct Prop {
     /// Its bodies; the root's `offset` and `rest` are where it stands.
     pub body: Arc<Character>,
+}
+
+impl Prop {
+    /// Joint positions with the root's frame turned to `rotation` and all else in the bind pose. What a hinge or ball root
+    /// hangs on stays where it is: its joint takes up as much of the rotation as it can.
+    pub(crate) fn joints_at(&self, rotation: DQuat) -> Vec<JointPosition> {
+        let bodies = &self.body.bodies;
+        let mut joints: Vec<_> = bodies.iter().map(|b| JointPosition::bind(&b.joint)).collect();
+        let turned = bodies[0].rest.conjugate() * rotation;
+        match bodies[0].joint {
+            Joint::Hinge { axis } => joints[0] = JointPosition::Angle(twist_angle(turned, axis)),
+            Joint::Ball => joints[0] = JointPosition::Rotation(turned),
+            _ => {}
+        }
+        joints
+    }
 }
 
 /// A character and where it starts.

@@ -107,7 +107,8 @@ impl ArticulatedEngine {
             return false;
         }
         self.place_ahead();
-        let now = std::mem::take(&mut self.collision.points);
+        let buffer = std::mem::take(&mut self.scratch.found_ahead);
+        let now = std::mem::replace(&mut self.collision.points, buffer);
         self.collision.detect(&[]);
         let found = std::mem::replace(&mut self.collision.points, now);
         let mut changed = false;

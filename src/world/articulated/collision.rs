@@ -55,14 +55,14 @@ pub(super) struct ContactPoint {
 pub(super) struct ColliderEntry {
     pub owner: BodyRef,
     pub link: u32,
+    body: u32,
+    solid: bool,
     shape: SharedShape,
     kind: Kind,
     /// Pose in the frame of the link (moving) or in the world (fixed).
     local: (DVec3, DQuat),
     pub friction: f64,
     pub restitution: f64,
-    membership: u32,
-    filter: u32,
     link_pose: (DVec3, DQuat),
     pose: Pose,
     R_WS: DMat3,
@@ -86,14 +86,17 @@ enum Kind {
 /// What [`Collision::add`] needs to know about a shape.
 pub(super) struct NewCollider {
     pub owner: BodyRef,
+    /// The moving link it is on, [`NO_LINK`] if nothing can move it.
     pub link: u32,
+    /// Its body in the numbering of the excluded pairs, [`NO_LINK`] for terrain and platforms.
+    pub body: u32,
+    /// Whether it collides at all.
+    pub solid: bool,
     pub shape: SharedShape,
     pub position: DVec3,
     pub rotation: DQuat,
     pub friction: f64,
     pub restitution: f64,
-    pub membership: u32,
-    pub filter: u32,
 }
 
 /// All colliders of a world and the contact points of the current step.
@@ -102,7 +105,7 @@ pub(super) struct Collision {
     pub colliders: Vec<ColliderEntry>,
     /// Sorted by key.
     pub points: Vec<ContactPoint>,
-    /// Links that are parent and child of one another (or otherwise never collide), sorted pairs.
+    /// Bodies of one articulation that never collide (parent and child, collision groups), sorted pairs.
     excluded: Vec<(u32, u32)>,
     order: Vec<u32>,
     pairs: Vec<(u32, u32)>,
@@ -143,13 +146,13 @@ impl Collision {
         let mut entry = ColliderEntry {
             owner: new.owner,
             link: new.link,
+            body: new.body,
+            solid: new.solid,
             shape: new.shape,
             kind,
             local: (new.position, new.rotation),
             friction: new.friction,
             restitution: new.restitution,
-            membership: new.membership,
-            filter: new.filter,
             link_pose: (DVec3::ZERO, DQuat::IDENTITY),
             pose: Pose::IDENTITY,
             R_WS: DMat3::IDENTITY,
@@ -219,14 +222,13 @@ impl Collision {
                     || one.low.z > other.high.z
                     || other.low.z > one.high.z
                     || (one.link == NO_LINK && other.link == NO_LINK)
-                    || one.link == other.link
-                    || one.membership & other.filter == 0
-                    || other.membership & one.filter == 0
+                    || one.body == other.body
+                    || !(one.solid && other.solid)
                 {
                     continue;
                 }
-                let links = (one.link.min(other.link), one.link.max(other.link));
-                if self.excluded.binary_search(&links).is_err() {
+                let bodies = (one.body.min(other.body), one.body.max(other.body));
+                if self.excluded.binary_search(&bodies).is_err() {
                     self.pairs.push((first.min(second), first.max(second)));
                 }
             }

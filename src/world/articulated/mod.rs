@@ -247,10 +247,10 @@ impl ArticulatedEngine {
     fn add_colliders(&mut self) -> Result<(), BuildError> {
         let mut excluded = Vec::new();
         for articulation in &self.articulations {
-            for (b, body) in articulation.character.bodies.iter().enumerate() {
-                if let Some(p) = body.parent {
-                    excluded.push(((articulation.link0 + p) as u32, (articulation.link0 + b) as u32));
-                }
+            let character = &articulation.character;
+            for b in 0..character.bodies.len() {
+                let apart = (0..b).filter(|a| !character.may_collide(*a, b));
+                excluded.extend(apart.map(|a| ((articulation.link0 + a) as u32, (articulation.link0 + b) as u32)));
             }
         }
         excluded.sort_unstable();
@@ -261,13 +261,13 @@ impl ArticulatedEngine {
                 collision.add(NewCollider {
                     owner: BodyRef::Terrain(i),
                     link: NO_LINK,
+                    body: NO_LINK,
+                    solid: true,
                     shape: part.shape,
                     position: part.position,
                     rotation: part.rotation,
                     friction: terrain.material.friction,
                     restitution: terrain.material.restitution,
-                    membership: u32::MAX,
-                    filter: u32::MAX,
                 });
             }
         }
@@ -276,13 +276,13 @@ impl ArticulatedEngine {
             collision.add(NewCollider {
                 owner: BodyRef::Platform(i),
                 link: NO_LINK,
+                body: NO_LINK,
+                solid: true,
                 shape: part.shape,
                 position: part.position,
                 rotation: part.rotation,
                 friction: platform.material.friction,
                 restitution: platform.material.restitution,
-                membership: u32::MAX,
-                filter: u32::MAX,
             });
         }
         let characters = scene.characters.len();
@@ -307,13 +307,13 @@ impl ArticulatedEngine {
                 collision.add(NewCollider {
                     owner,
                     link: if moves { l as u32 } else { NO_LINK },
+                    body: l as u32,
+                    solid: body.filter != 0,
                     shape: part.shape,
                     position: part.position,
                     rotation: part.rotation,
                     friction: body.material.friction,
                     restitution: body.material.restitution,
-                    membership: body.membership,
-                    filter: body.filter,
                 });
                 let reach = collision.colliders[collision.colliders.len() - 1].reach();
                 link.reach = link.reach.max(reach);
@@ -551,11 +551,7 @@ impl Engine for ArticulatedEngine {
         validate::index("prop", prop, self.scene.props.len(), time)?;
         let articulation = self.scene.characters.len() + prop;
         let definition = self.articulations[articulation].character.clone();
-        let joints: Vec<_> = definition
-            .bodies
-            .iter()
-            .map(|b| JointPosition::bind(&b.joint))
-            .collect();
+        let joints = self.scene.props[prop].joints_at(rotation);
         let mut velocities = vec![(DVec3::ZERO, DVec3::ZERO); joints.len()];
         velocities[0] = (velocity, angular_velocity);
         validate::placement(&definition, time, position, rotation, &joints, &velocities)?;

@@ -75,6 +75,18 @@ struct Owner {
     /// For errors and notes.
     name: String,
     reference: Box<dyn Fn(usize) -> BodyRef>,
+    /// Whether it keeps bodies apart that rapier would let collide: by groups, or neighbours by a universal joint, whose
+    /// middle link hides them from rapier.
+    filtered: bool,
+}
+
+/// See [`Owner::filtered`].
+fn is_filtered(character: &Character) -> bool {
+    let bodies = &character.bodies;
+    let grouped = |a: usize| {
+        (0..a).any(|b| bodies[a].filter & bodies[b].membership == 0 || bodies[b].filter & bodies[a].membership == 0)
+    };
+    (0..bodies.len()).any(|a| matches!(bodies[a].joint, Joint::Universal { .. }) || grouped(a))
 }
 
 /// Turns x onto `axis`: rapier's hinges turn about x.
@@ -92,8 +104,8 @@ pub(super) fn build(scene: &Scene, sets: &mut Sets) -> Result<Structure, BuildEr
     };
     for (i, terrain) in scene.terrain.iter().enumerate() {
         for part in terrain_parts(i, terrain)? {
-            let tag = Tag::new(BodyRef::Terrain(i), None);
-            let builder = collider(&part, &terrain.material, u32::MAX, u32::MAX, tag);
+            let tag = Tag::new(BodyRef::Terrain(i));
+            let builder = collider(&part, &terrain.material, true, tag);
             structure.obstacles.push(sets.colliders.insert(builder));
         }
     }
@@ -103,8 +115,8 @@ pub(super) fn build(scene: &Scene, sets: &mut Sets) -> Result<Structure, BuildEr
         let body = sets
             .bodies
             .insert(RigidBodyBuilder::kinematic_position_based().pose(pose));
-        let tag = Tag::new(BodyRef::Platform(i), None);
-        let builder = collider(&platform_part(platform), &platform.material, u32::MAX, u32::MAX, tag);
+        let tag = Tag::new(BodyRef::Platform(i));
+        let builder = collider(&platform_part(platform), &platform.material, true, tag);
         let handle = sets.colliders.insert_with_parent(builder, body, &mut sets.bodies);
         structure.obstacles.push(handle);
         structure.platforms.push(body);
@@ -116,6 +128,7 @@ pub(super) fn build(scene: &Scene, sets: &mut Sets) -> Result<Structure, BuildEr
         let owner = Owner {
             name: format!("character {i} ({})", placement.character.name),
             reference: Box::new(move |body| BodyRef::Character { character: i, body }),
+            filtered: is_filtered(&placement.character),
         };
         if root.joint == Joint::Planar && placement.heading != 0.0 {
             return Err(BuildError::Unsupported {
@@ -134,6 +147,7 @@ pub(super) fn build(scene: &Scene, sets: &mut Sets) -> Result<Structure, BuildEr
         let owner = Owner {
             name: format!("prop {i} ({})", prop.body.name),
             reference: Box::new(move |body| BodyRef::Prop { prop: i, body }),
+            filtered: is_filtered(&prop.body),
         };
         notes(&owner.name, &prop.body, &mut structure.notes);
         let pose = (root.offset, root.rest.normalize());
@@ -165,12 +179,10 @@ fn notes(name: &str, character: &Character, out: &mut Vec<String>) {
     });
 }
 
-fn collider(part: &ShapePart, material: &Material, membership: u32, filter: u32, tag: Tag) -> ColliderBuilder {
-    let groups = InteractionGroups::new(
-        Group::from_bits_truncate(membership),
-        Group::from_bits_truncate(filter),
-        InteractionTestMode::And,
-    );
+/// `solid` is false for a body that collides with nothing.
+fn collider(part: &ShapePart, material: &Material, solid: bool, tag: Tag) -> ColliderBuilder {
+    let group = if solid { Group::ALL } else { Group::NONE };
+    let groups = InteractionGroups::new(group, group, InteractionTestMode::And);
     ColliderBuilder::new(part.shape.clone())
         .position(part.pose())
         .density(0.0)
@@ -286,12 +298,11 @@ fn insert_body(
             .allow_fast_rotation(true)
             .additional_mass_properties(mass),
     );
-    let tag = Tag::new((owner.reference)(index), body.parent);
+    let tag = Tag::new((owner.reference)(index));
     for mut part in body_parts(&owner.name, body)? {
         part.position -= body.center_of_mass;
-        let mut builder = collider(&part, &body.material, body.membership, body.filter, tag);
-        if matches!(body.joint, Joint::Universal { .. }) {
-            // the link between the hinges hides from rapier that these two are neighbours
+        let mut builder = collider(&part, &body.material, body.filter != 0, tag);
+        if owner.filtered {
             builder = builder.active_hooks(ActiveHooks::FILTER_CONTACT_PAIRS);
         }
         colliders.push(sets.colliders.insert_with_parent(builder, handle, &mut sets.bodies));

@@ -26,7 +26,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use self::build::{Articulation, Structure};
 use self::drive::Drives;
-use self::tag::AdjacentFilter;
+use self::tag::OwnFilter;
 use super::state::Opaque;
 use super::{
     Actuation, BodyRef, BodyState, BuildError, CharacterState, Contact, Engine, EngineKind, ExternalForce,
@@ -200,7 +200,7 @@ impl RapierEngine {
             &mut sets.multibody_joints,
             &mut sets.soft_bodies,
             &mut sets.ccd_solver,
-            &AdjacentFilter,
+            &OwnFilter(&self.scene),
             &(),
         );
     }
@@ -554,26 +554,10 @@ impl Engine for RapierEngine {
         let time = self.time();
         validate::index("prop", prop, self.scene.props.len(), time)?;
         let definition = self.scene.props[prop].body.clone();
-        let mut joints: Vec<_> = definition
-            .bodies
-            .iter()
-            .map(|b| JointPosition::bind(&b.joint))
-            .collect();
+        let joints = self.scene.props[prop].joints_at(rotation);
         let mut velocities = vec![(DVec3::ZERO, DVec3::ZERO); joints.len()];
         velocities[0] = (velocity, angular_velocity);
         validate::placement(&definition, time, position, rotation, &joints, &velocities)?;
-        // what a root hangs on stays where it is: its joint takes up as much of the rotation as it can
-        let root = &definition.bodies[0];
-        let turned = root.rest.conjugate() * rotation;
-        match root.joint {
-            Joint::Hinge { axis } => {
-                let angle = 2.0 * libm::atan2(turned.xyz().dot(axis), turned.w);
-                let wrapped = libm::remainder(angle, std::f64::consts::TAU);
-                joints[0] = JointPosition::Angle(wrapped);
-            }
-            Joint::Ball => joints[0] = JointPosition::Rotation(turned.normalize()),
-            _ => {}
-        }
         let index = self.prop_offset() + prop;
         self.place(index, (position, rotation), &joints, &velocities);
         Ok(())

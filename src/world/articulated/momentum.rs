@@ -23,8 +23,10 @@ pub(super) struct External {
     pub angular: DVec3,
     /// Position correction as a pseudo impulse, N s.
     pub correction: DVec3,
-    /// Whether it touches terrain or a platform, directly or through others.
+    /// Whether it touches terrain, a platform or something hinged to the world, directly or through others.
     pub grounded: bool,
+    /// Whether it touches anything else.
+    pub touched: bool,
 }
 
 /// Adds to the root's rates (of `v`, the articulation's own) the twist that moves the articulation as a rigid whole by
@@ -57,7 +59,7 @@ fn angular_change(joint: Joint, inertia: DMat3, l: DVec3) -> DVec3 {
 
 impl Articulation {
     /// Whether its momentum is free to be projected.
-    fn floats(&self) -> bool {
+    pub(super) fn floats(&self) -> bool {
         matches!(self.dynamics.tree.bodies[0].joint, Joint::Free | Joint::Planar)
     }
 
@@ -125,8 +127,9 @@ impl Articulation {
         }
         self.dynamics.update_positions(q_next);
         if moving {
-            // constant acceleration during the step: the exact parabola
-            let flight = (wanted.linear - 0.5 * mass * gravity * dt + external.correction) * (dt / mass);
+            // constant acceleration during the step: the exact parabola; but contacts were solved for a step at the final rate
+            let half_fall = if external.touched { 0.0 } else { 0.5 * dt };
+            let flight = (wanted.linear - half_fall * mass * gravity + external.correction) * (dt / mass);
             let shift = start.center_of_mass + flight - self.dynamics.center_of_mass();
             match self.dynamics.tree.bodies[0].joint {
                 Joint::Planar => {

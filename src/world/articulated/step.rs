@@ -703,7 +703,9 @@ impl ArticulatedEngine {
                 let external = &mut s.impulses[index];
                 external.linear += sign * point.impulse;
                 external.angular += sign * arm.cross(point.impulse);
-                external.grounded |= a.is_none() || b.is_none();
+                external.touched = true;
+                let rooted = |side: Option<usize>| side.is_none_or(|i| !self.articulations[i].floats());
+                external.grounded |= rooted(a) || rooted(b);
             }
         }
         // who stands on someone who stands on the ground stands on the ground

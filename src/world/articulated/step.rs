@@ -784,6 +784,19 @@ impl ArticulatedEngine {
                     s.impulses[self.links[link as usize].articulation].correction += sign * *pseudo * point.normal;
                 }
             }
+            // pushing two moving things apart changes the moment of their momenta: take it out of their spins, half of each
+            if *pseudo != 0.0 && point.link_a != NO_LINK && point.link_b != NO_LINK {
+                let [a, b] = [point.link_a, point.link_b].map(|l| self.links[l as usize].articulation);
+                if a != b && !s.impulses[a].grounded {
+                    let velocity = |i: usize| {
+                        (self.articulations[i].momentum.linear + s.impulses[i].linear)
+                            / self.articulations[i].dynamics.tree.mass
+                    };
+                    let change = (dt * *pseudo * point.normal).cross(velocity(a) - velocity(b));
+                    s.impulses[a].angular -= 0.5 * change;
+                    s.impulses[b].angular -= 0.5 * change;
+                }
+            }
         }
         true
     }

@@ -4,4 +4,6 @@
 mod common;
 
 mod contact;
+mod friction;
+mod momentum;
 mod standing;

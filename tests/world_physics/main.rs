@@ -5,5 +5,7 @@ mod common;
 
 mod contact;
 mod friction;
+mod joints;
 mod momentum;
+mod pendulum;
 mod standing;

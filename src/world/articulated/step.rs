@@ -708,6 +708,9 @@ impl ArticulatedEngine {
                 external.grounded |= rooted(a) || rooted(b);
             }
         }
+        for (limit, impulse) in s.limits.iter().zip(&s.limit_guess) {
+            s.impulses[limit.articulation].touched |= limit.body == 0 && *impulse != 0.0;
+        }
         // who stands on someone who stands on the ground stands on the ground
         loop {
             let mut spread = false;

@@ -1,3 +1,4 @@
+#![allow(non_snake_case)]
 //! What nothing inside a world can change: momentum.
 
 use std::sync::Arc;

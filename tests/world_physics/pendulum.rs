@@ -78,7 +78,9 @@ fn the_period_is_that_of_theory_and_the_step() {
                 let small = std::f64::consts::TAU / period(0.0) / rate;
                 let predicted = 1.0 - small * small / 24.0;
                 let ratio = found / theory;
-                println!("{name} {angle} rad {rate} Hz: {ratio:.7} of theory, predicted {predicted:.7} for small swings");
+                println!(
+                    "{name} {angle} rad {rate} Hz: {ratio:.7} of theory, predicted {predicted:.7} for small swings"
+                );
                 if angle < 0.1 {
                     assert!((ratio - predicted).abs() < 1e-5 + 0.05 * (1.0 - predicted));
                 } else {
@@ -101,7 +103,10 @@ fn the_energy_of_a_pendulum_stays_bounded() {
             let (body, rest) = pendulum(joint, 1.2);
             let mut world = hanging(body, rest, rate);
             if spin != DVec3::ZERO {
-                world.engine.set_prop(0, vec(0.5, 3.0, -1.0), rest, DVec3::ZERO, spin).unwrap();
+                world
+                    .engine
+                    .set_prop(0, vec(0.5, 3.0, -1.0), rest, DVec3::ZERO, spin)
+                    .unwrap();
             }
             let start = world.engine.energy();
             let depth = MASS * GRAVITY * LENGTH;
@@ -158,18 +163,82 @@ fn a_spinning_capsule_on_a_ball_joint_does_not_explode() {
 }
 
 #[test]
+fn a_passive_chain_of_limbs_gains_no_energy() {
+    // three limbs on undamped ball joints, swinging and spinning
+    for rate in [60.0, 120.0, 240.0, 1000.0] {
+        let limb = |parent: Option<usize>| {
+            let mut b = body(capsule(0.2, 0.05), 3.0);
+            b.colliders.clear();
+            b.center_of_mass = vec(0.0, -0.25, 0.0);
+            b.joint = Joint::Ball;
+            b.parent = parent;
+            if parent.is_some() {
+                b.offset = vec(0.0, -0.5, 0.0);
+            }
+            b
+        };
+        let mut bodies = vec![limb(None), limb(Some(0)), limb(Some(1))];
+        for (i, b) in bodies.iter_mut().enumerate() {
+            b.name = format!("limb {i}");
+        }
+        let character = std::sync::Arc::new(ambler::character::Character {
+            name: "chain".into(),
+            bodies,
+        });
+        let scene = Scene {
+            characters: vec![place(&character, vec(0.0, 3.0, 0.0), 0.0)],
+            ..Scene::default()
+        };
+        let mut world = World::new(scene, rate);
+        let joints: Vec<_> = [vec(0.9, 0.0, 0.3), vec(-0.3, 0.2, 0.5), vec(0.4, 0.0, -0.2)]
+            .map(|r| ambler::world::JointPosition::Rotation(exp(r)))
+            .to_vec();
+        let rates = vec![
+            (DVec3::ZERO, vec(1.0, 4.0, 0.5)),
+            (DVec3::ZERO, vec(0.0, -8.0, 1.0)),
+            (DVec3::ZERO, vec(2.0, 6.0, 0.0)),
+        ];
+        world
+            .engine
+            .set_character(0, vec(0.0, 3.0, 0.0), DQuat::IDENTITY, &joints, &rates)
+            .unwrap();
+        let start = world.engine.energy();
+        let (mut most, mut least) = (start, start);
+        for i in 0..world.steps_in(20.0) {
+            if let Err(e) = world.try_step(&[]) {
+                println!("{rate}: {e}");
+                break;
+            }
+            most = most.max(world.engine.energy());
+            least = least.min(world.engine.energy());
+            if i % world.steps_in(2.0) == 0 {
+                println!("{rate} t {} E {}", i as f64 / rate, world.engine.energy());
+            }
+        }
+        println!("{rate} Hz: {start} J {:+.3} {:+.3}", least - start, most - start);
+    }
+}
+
+#[test]
 fn a_projectile_flies_its_parabola() {
     // x + v t + g t²/2 to 1e-10 m at every rate, while it spins
     for rate in RATES {
         let gravity = vec(1.0, -GRAVITY, 0.5);
         let scene = Scene {
             gravity,
-            props: vec![prop(body(cuboid(0.1, 0.2, 0.3), 2.0), vec(0.0, 1.0, 0.0), DQuat::IDENTITY)],
+            props: vec![prop(
+                body(cuboid(0.1, 0.2, 0.3), 2.0),
+                vec(0.0, 1.0, 0.0),
+                DQuat::IDENTITY,
+            )],
             ..Scene::default()
         };
         let mut world = World::new(scene, rate);
         let (x, v) = (vec(0.0, 1.0, 0.0), vec(3.0, 5.0, -2.0));
-        world.engine.set_prop(0, x, DQuat::IDENTITY, v, vec(1.0, 2.0, -4.0)).unwrap();
+        world
+            .engine
+            .set_prop(0, x, DQuat::IDENTITY, v, vec(1.0, 2.0, -4.0))
+            .unwrap();
         world.run(2.0);
         let t = world.engine.time();
         let error = (world.engine.prop_body(0, 0).center_of_mass - (x + v * t + 0.5 * gravity * t * t)).length();
@@ -205,7 +274,11 @@ fn a_constant_push_accelerates_evenly() {
         world.try_step(&[push]).unwrap();
         let now = world.engine.prop_body(0, 0).velocity.x;
         if step > 0 {
-            assert!((now - last - expected).abs() < 1e-6, "step {step}: {} instead of {expected}", now - last);
+            assert!(
+                (now - last - expected).abs() < 1e-6,
+                "step {step}: {} instead of {expected}",
+                now - last
+            );
         }
         last = now;
     }

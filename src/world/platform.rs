@@ -23,6 +23,21 @@ impl Platform {
         }
     }
 
+    /// Velocity at `point` of the rigid motion that moves a rider with its centre of mass at `rider` exactly with the
+    /// platform from `time` to `time + dt`. (The platform's own velocity at one instant is a tangent, along which the load of
+    /// a turntable drifts outwards.)
+    pub(crate) fn carrying_velocity(&self, point: DVec3, rider: DVec3, time: f64, dt: f64) -> DVec3 {
+        let ((x0, q0), (x1, q1)) = (self.pose(time), self.pose(time + dt));
+        let arm = rider - x0;
+        // without rotation no rounding of one
+        let turned = if q0 == q1 {
+            DVec3::ZERO
+        } else {
+            q1 * (q0.conjugate() * arm) - arm
+        };
+        (x1 - x0 + turned) / dt + self.velocity(time).1.cross(point - rider)
+    }
+
     /// Velocity of the centre and angular velocity at `time` seconds, world axes.
     pub fn velocity(&self, time: f64) -> (DVec3, DVec3) {
         match self.motion {
@@ -69,6 +84,18 @@ mod tests {
             let (v, w) = platform.velocity(time);
             assert!(((x1 - x0) / (2.0 * h) - v).length() < 1e-8);
             assert!((rotation::difference(q1, q0) / (2.0 * h) - w).length() < 1e-8);
+            // a rider that takes the carrying velocity at its centre and turns with the platform keeps its place on it
+            let (dt, rider) = (0.05, DVec3::new(0.4, 2.5, 3.1));
+            let after = rider + dt * platform.carrying_velocity(rider, rider, time, dt);
+            let local = |time: f64, x: DVec3| {
+                let (center, rotation) = platform.pose(time);
+                rotation.conjugate() * (x - center)
+            };
+            assert!((local(time, rider) - local(time + dt, after)).length() < 1e-13);
+            let arm = DVec3::new(0.1, -0.2, 0.3);
+            let turning = platform.carrying_velocity(rider + arm, rider, time, dt)
+                - platform.carrying_velocity(rider, rider, time, dt);
+            assert!((turning - w.cross(arm)).length() < 1e-13);
         }
     }
 }

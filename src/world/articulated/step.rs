@@ -13,7 +13,7 @@ use super::rows::{ContactRow, LimitRow, Side};
 use super::{ArticulatedEngine, Link};
 use crate::character::Joint;
 use crate::dynamics::NONE;
-use crate::world::{Actuation, BodyRef, Engine, ExternalForce, StepError, StepReport, Wrench, validate};
+use crate::world::{Actuation, BodyRef, Engine, ExternalForce, Scene, StepError, StepReport, Wrench, validate};
 
 /// Metres within which contacts are always looked for.
 const MARGIN: f64 = 0.01;
@@ -411,14 +411,8 @@ impl ArticulatedEngine {
                 let (angular, linear) = s.link_twist[l];
                 velocity += sign * (linear + angular.cross(point.x_W - a.dynamics.reference));
             }
-            for (c, sign) in [(1, 1.0), (0, -1.0)] {
-                if let BodyRef::Platform(p) = self.collision.colliders[point.key.colliders[c] as usize].owner {
-                    let (x, _) = self.scene.platforms[p].pose(time);
-                    // halfway through the step
-                    let (linear, angular) = self.scene.platforms[p].velocity(time + 0.5 * dt);
-                    velocity += sign * (linear + angular.cross(point.x_W - x));
-                }
-            }
+            let under = self.collision.colliders[point.key.colliders[0] as usize].owner;
+            velocity -= platform_velocity(under, point, &self.scene, &self.links, &self.articulations, time, dt);
             let closing = -velocity.dot(point.normal);
             // out of reach in this step, whatever its neighbours do
             if point.impulse == DVec3::ZERO
@@ -602,12 +596,15 @@ impl ArticulatedEngine {
         let corrected = self.correct_positions(&mut report);
 
         // impacts that rebound in the next step
+        let time = self.time();
         for row in &self.scratch.rows.contacts {
             let point = &mut self.collision.points[row.point];
             let rebounded = point.impact > 0.0;
             point.impact = 0.0;
             if point.restitution > 0.0 && !rebounded && row.impulse.x > 0.0 {
-                let velocity = gap_velocity(point, &self.links, &self.articulations);
+                let mut velocity = gap_velocity(point, &self.links, &self.articulations);
+                let under = self.collision.colliders[point.key.colliders[0] as usize].owner;
+                velocity -= platform_velocity(under, point, &self.scene, &self.links, &self.articulations, time, dt);
                 let closing = -velocity.dot(point.normal);
                 let fall = -self.scene.gravity.dot(point.normal);
                 let speed = (closing * closing.abs() + 2.0 * fall * point.gap.max(0.0))
@@ -820,7 +817,25 @@ fn link_of(target: BodyRef, articulations: &[super::Articulation], characters: u
     }
 }
 
-/// Velocity of a's material point relative to b's at the beginning of the step; platforms count as still.
+/// Velocity at `point` of what `under` (the owner of the point's collider b) carries during the step, if it is a platform.
+fn platform_velocity(
+    under: BodyRef,
+    point: &super::ContactPoint,
+    scene: &Scene,
+    links: &[Link],
+    articulations: &[super::Articulation],
+    time: f64,
+    dt: f64,
+) -> DVec3 {
+    let BodyRef::Platform(platform) = under else {
+        return DVec3::ZERO;
+    };
+    let Link { articulation, body, .. } = links[point.link_a as usize];
+    let rider = articulations[articulation].dynamics.bodies[body].x_WC;
+    scene.platforms[platform].carrying_velocity(point.x_W, rider, time, dt)
+}
+
+/// Velocity of a's material point relative to b's at the beginning of the step; platforms are left to the caller.
 fn gap_velocity(point: &super::ContactPoint, links: &[Link], articulations: &[super::Articulation]) -> DVec3 {
     let mut velocity = DVec3::ZERO;
     for (link, sign) in [(point.link_a, 1.0), (point.link_b, -1.0)] {

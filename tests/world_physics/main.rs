@@ -8,4 +8,5 @@ mod friction;
 mod joints;
 mod momentum;
 mod pendulum;
+mod platform;
 mod standing;

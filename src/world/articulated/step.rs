@@ -64,6 +64,9 @@ impl ArticulatedEngine {
         let start = self.clock();
         self.prepare(actuations, forces)?;
         self.factorize(true)?;
+        if self.take_bias_at_middle() {
+            self.factorize(false)?;
+        }
         let factored = self.clock();
         self.detect();
         self.collect_limits();

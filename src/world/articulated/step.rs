@@ -33,7 +33,7 @@ const MAX_ITERATIONS_PER_SECOND: f64 = 12e3;
 /// Iterations of the position correction.
 const CORRECTION_ITERATIONS: usize = 30;
 /// Change of an impulse at which iteration stops, as a share of the weight over a step.
-const TOLERANCE: f64 = 3e-7;
+const TOLERANCE: f64 = 1e-7;
 /// Passes of the torque limits after which only the worst one changes, and after which none is released.
 const ONE_AT_A_TIME: usize = 3;
 const ONLY_ADD: usize = 8;
@@ -739,22 +739,26 @@ impl ArticulatedEngine {
         s.wanted_contacts.clear();
         s.wanted_limits.clear();
         let mut needed = false;
-        let mut wanted = |gap: f64, slop: f64| {
-            if gap > 0.0 {
+        // what is left of a gap is free; of an excess a share goes; what the rows could not see of this step goes at once,
+        // as a displacement, because a velocity would add energy
+        let mut wanted = |gap: f64, curvature: f64, slop: f64| {
+            let unseen = (gap.max(0.0) + curvature).min(0.0);
+            let excess = (-gap - slop).max(0.0);
+            needed |= excess > 0.0 || unseen < 0.0;
+            if gap > 0.0 && unseen == 0.0 {
                 -gap / dt
             } else {
-                let excess = (-gap - slop).max(0.0);
-                needed |= excess > 0.0;
-                CORRECTION * excess / dt
+                (CORRECTION * excess - unseen) / dt
             }
         };
         for row in &s.rows.contacts {
-            let gap = self.collision.points[row.point].gap;
-            report.max_penetration = report.max_penetration.max(-gap);
-            s.wanted_contacts.push(wanted(gap, SLOP));
+            let point = &self.collision.points[row.point];
+            report.max_penetration = report.max_penetration.max(-point.gap);
+            s.wanted_contacts.push(wanted(point.gap, point.curvature, SLOP));
         }
         for row in &s.rows.limits {
-            s.wanted_limits.push(wanted(s.limits[row.limit].gap, LIMIT_SLOP));
+            let limit = &s.limits[row.limit];
+            s.wanted_limits.push(wanted(limit.gap, limit.curvature, LIMIT_SLOP));
         }
         if !needed {
             return false;

@@ -1,1 +1,45 @@
 //! Experiments: specs, running, recording, metrics.
+//!
+//! In: an experiment file ([`LoadedSpec`]). Out: a [`RunOutcome`] in memory, or a [`RunFolder`]. Knows nothing of the
+//! command line and of windows.
+//!
+//! ```text
+//! experiment.toml → LoadedSpec → Prepared (files read, world built) → run → RunOutcome → RunFolder
+//! ```
+//!
+//! A [`Prepared`] experiment can be run any number of times and from several threads without touching a file.
+
+#![allow(
+    clippy::result_large_err,
+    reason = "errors carry names and values; they are rare and end a run"
+)]
+
+mod bench;
+mod error;
+mod folder;
+mod heights;
+mod inputs;
+mod load;
+mod measure;
+mod metrics;
+pub mod overrides;
+mod prepare;
+mod pushes;
+mod recording;
+mod run;
+mod scene;
+pub mod spec;
+mod summary;
+
+pub use bench::{BenchError, EngineSpeed, PartTimes, bench};
+pub use error::ExperimentError;
+pub use folder::RunFolder;
+pub use inputs::{InputFile, fit_character, read_motion};
+pub use load::LoadedSpec;
+pub use measure::{ActorMeasure, advance_targets, driven, joint_error};
+pub use metrics::Metrics;
+pub use prepare::{Actor, ActorController, Prepared};
+pub use recording::Recording;
+pub use run::{Observer, RunOptions, RunOutcome, Simulation, run};
+pub use spec::Spec;
+pub use summary::{CharacterSummary, StoppedBy, Summary};

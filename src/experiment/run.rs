@@ -1,0 +1,246 @@
+//! Running: controllers, steps, measures and samples in a loop.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use super::measure::{ActorMeasure, advance_targets, joint_error};
+use super::metrics::{ActorSample, Metrics};
+use super::prepare::{ActorController, Prepared};
+use super::pushes::Pushing;
+use super::recording::Recording;
+use super::summary::{StoppedBy, Summary, WorldSums};
+use crate::control::{Clock, Controller};
+use crate::world::{Actuation, CharacterState, Engine, ExternalForce, StepError};
+
+/// A world and the controllers that act in it, step by step.
+pub struct Simulation<'a> {
+    pub prepared: &'a Prepared,
+    pub engine: Box<dyn Engine>,
+    pub controllers: Vec<ActorController>,
+    /// Per character, after the last step.
+    pub states: Vec<CharacterState>,
+    /// Per character; between two calls of the controllers the targets move on at their rates, so that they always tell
+    /// where the joints shall be now.
+    pub actuations: Vec<Actuation>,
+    pushing: Pushing,
+    forces: Vec<ExternalForce>,
+    steps_per_control: u64,
+}
+
+impl<'a> Simulation<'a> {
+    /// At the start of the experiment.
+    pub fn new(prepared: &'a Prepared) -> Simulation<'a> {
+        let mut simulation = Simulation {
+            prepared,
+            engine: prepared.world(),
+            controllers: prepared.actors.iter().map(|a| a.controller.clone()).collect(),
+            states: vec![CharacterState::default(); prepared.actors.len()],
+            actuations: prepared
+                .actors
+                .iter()
+                .map(|a| Actuation::hold_bind_pose(&a.character))
+                .collect(),
+            pushing: Pushing::new(&prepared.pushes),
+            forces: Vec::new(),
+            steps_per_control: prepared.spec.steps_per_control(),
+        };
+        simulation.read_states();
+        simulation
+    }
+
+    fn read_states(&mut self) {
+        for (i, state) in self.states.iter_mut().enumerate() {
+            self.engine.read_state(i, state);
+        }
+    }
+
+    /// Lets the controllers act if it is their turn. Afterwards the actuations hold the targets of this moment.
+    pub fn control(&mut self) {
+        if !self.engine.steps().is_multiple_of(self.steps_per_control) {
+            return;
+        }
+        let clock = Clock {
+            time: self.engine.time(),
+            dt: self.engine.dt() * self.steps_per_control as f64,
+        };
+        for ((controller, state), actuation) in self.controllers.iter_mut().zip(&self.states).zip(&mut self.actuations)
+        {
+            controller.act(state, clock, actuation);
+        }
+    }
+
+    /// Advances the world by one step and reads the characters' states.
+    pub fn step(&mut self) -> Result<(), StepError> {
+        let (time, dt) = (self.engine.time(), self.engine.dt());
+        self.pushing.forces(time, dt, &self.states, &mut self.forces);
+        self.engine.step(&self.actuations, &self.forces)?;
+        for actuation in &mut self.actuations {
+            advance_targets(actuation, dt);
+        }
+        self.read_states();
+        Ok(())
+    }
+}
+
+/// What a run shall keep, and who may stop it.
+#[derive(Clone, Copy, Default)]
+pub struct RunOptions<'a> {
+    /// Keep the table of `metrics.csv`.
+    pub metrics: bool,
+    /// Keep the frames of `motion.clip` and `motion.bvh`.
+    pub motion: bool,
+    /// The run ends when it becomes true.
+    pub stop: Option<&'a AtomicBool>,
+}
+
+/// Looks on while a run goes on.
+pub trait Observer {
+    /// After every step; whatever takes time here is not part of the speed that is reported only if it is rare.
+    fn after_step(&mut self, simulation: &Simulation);
+}
+
+/// Looks at nothing.
+impl Observer for () {
+    fn after_step(&mut self, _simulation: &Simulation) {}
+}
+
+/// What came of a run.
+#[derive(Clone, Debug)]
+pub struct RunOutcome {
+    pub summary: Summary,
+    pub metrics: Option<Metrics>,
+    /// One per character.
+    pub recordings: Vec<Recording>,
+    /// Why it ended early, if a step could not be completed; everything above holds up to that time.
+    pub error: Option<StepError>,
+}
+
+/// Steps from one sample to the next at about `hz` samples per second.
+fn stride(rate_hz: f64, hz: f64) -> u64 {
+    (rate_hz / hz).round().max(1.0) as u64
+}
+
+/// Runs an experiment from its start to its end, to the first error, or until it is stopped.
+///
+/// In steady state nothing is allocated in a step, apart from the rows and frames that are kept.
+pub fn run(prepared: &Prepared, options: &RunOptions, observer: &mut dyn Observer) -> RunOutcome {
+    let spec = &prepared.spec;
+    let recording = &spec.recording;
+    let mut simulation = Simulation::new(prepared);
+    let gravity = glam::DVec3::from_array(spec.gravity);
+    let mut measures: Vec<ActorMeasure> = prepared
+        .actors
+        .iter()
+        .zip(&simulation.states)
+        .map(|(a, s)| ActorMeasure::new(&a.character, gravity, &spec.fall, simulation.engine.as_ref(), s))
+        .collect();
+    let mut errors: Vec<Vec<f64>> = prepared
+        .actors
+        .iter()
+        .map(|a| vec![0.0; a.character.bodies.len()])
+        .collect();
+    let mut root_errors = vec![0.0; prepared.actors.len()];
+
+    let steps = spec.steps();
+    // errors are sampled even if no table is kept
+    let metrics_hz = if recording.metrics_hz > 0.0 {
+        recording.metrics_hz
+    } else {
+        60.0
+    };
+    let metrics_stride = stride(spec.rate_hz, metrics_hz);
+    let motion_stride = stride(spec.rate_hz, recording.motion_hz);
+    let keep_metrics = options.metrics && recording.metrics_hz > 0.0;
+    let keep_motion = options.motion && recording.motion_hz > 0.0;
+    let mut metrics = Metrics::new(&prepared.actors);
+    let mut recordings = Vec::new();
+    if keep_metrics {
+        metrics.reserve((steps / metrics_stride) as usize + 2);
+    }
+    if keep_motion {
+        let frame_time = motion_stride as f64 * prepared.dt();
+        recordings.extend(prepared.actors.iter().map(|a| Recording::new(a, frame_time)));
+        if let Some(first) = recordings.first_mut() {
+            first.add_props(simulation.engine.as_ref(), &prepared.prop_names);
+        }
+    }
+
+    let mut sums = WorldSums::default();
+    let mut stopped_by = None;
+    let mut error = None;
+    let begin = Instant::now();
+    for step in 0..=steps {
+        simulation.control();
+        // the targets are those of this moment: compare and record before the step
+        if step % metrics_stride == 0 || step == steps {
+            let time = simulation.engine.time();
+            for (i, actor) in prepared.actors.iter().enumerate() {
+                let state = &simulation.states[i];
+                for (b, body) in actor.character.bodies.iter().enumerate() {
+                    let target = &simulation.actuations[i].joints[b].target;
+                    errors[i][b] = joint_error(&body.joint, target, &state.joints[b]);
+                }
+                root_errors[i] = measures[i].root_error(state, simulation.controllers[i].root_target(time));
+                measures[i].sample(&errors[i], root_errors[i]);
+            }
+            if keep_metrics {
+                let samples = prepared.actors.iter().enumerate().map(|(i, actor)| ActorSample {
+                    character: &actor.character,
+                    state: &simulation.states[i],
+                    errors: &errors[i],
+                    root_error: root_errors[i],
+                });
+                metrics.sample(simulation.engine.as_ref(), samples);
+            }
+        }
+        if keep_motion && step % motion_stride == 0 {
+            for (i, recording) in recordings.iter_mut().enumerate() {
+                recording.sample(
+                    &simulation.states[i],
+                    &simulation.actuations[i],
+                    simulation.engine.as_ref(),
+                );
+            }
+        }
+        if step == steps {
+            break;
+        }
+        if options.stop.is_some_and(|s| s.load(Ordering::Relaxed)) {
+            stopped_by = Some(StoppedBy::Interrupt);
+            break;
+        }
+        if let Err(e) = simulation.step() {
+            stopped_by = Some(StoppedBy::Error);
+            error = Some(e);
+            break;
+        }
+        let report = simulation.engine.last_step();
+        sums.max_penetration = sums.max_penetration.max(report.max_penetration);
+        sums.max_limit_violation = sums.max_limit_violation.max(report.max_limit_violation);
+        sums.law_unmet_steps += u64::from(!report.pd_law_met);
+        for (i, measure) in measures.iter_mut().enumerate() {
+            measure.after_step(i, &simulation.states, simulation.engine.as_ref(), prepared.dt());
+        }
+        observer.after_step(&simulation);
+        if spec.fall.stop && measures.iter().any(|m| m.fell_at.is_some()) {
+            stopped_by = Some(StoppedBy::Fall);
+            break;
+        }
+    }
+    sums.wall_seconds = begin.elapsed().as_secs_f64();
+    sums.steps = simulation.engine.steps();
+    sums.time = simulation.engine.time();
+    sums.state_hash = simulation.engine.state_hash();
+    RunOutcome {
+        summary: Summary::new(
+            prepared,
+            &measures,
+            &sums,
+            stopped_by,
+            error.as_ref().map(StepError::to_string),
+        ),
+        metrics: keep_metrics.then_some(metrics),
+        recordings,
+        error,
+    }
+}

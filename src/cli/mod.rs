@@ -1,1 +1,70 @@
 //! Argument parsing and printing.
+//!
+//! In: the command line. Out: text on standard output (results) and standard error (everything else), and an exit code:
+//! 0 done, 1 the thing asked for failed (fell, diverged, check failed), 2 bad input. A reader that closes the pipe early is
+//! no error.
+
+mod bench;
+mod character;
+mod check;
+mod print;
+mod run;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+pub use print::Failure;
+
+#[derive(Debug, Parser)]
+#[command(name = "ambler", version, about = "Physics-based character control: ragdolls that track motion", long_about = None)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run an experiment into a run folder and sum it up
+    Run(run::RunArguments),
+    /// Look for mistakes in characters, experiments, BVH files and clips
+    Check(check::CheckArguments),
+    /// Make characters
+    #[command(subcommand)]
+    Character(character::CharacterCommand),
+    /// Measure how fast an experiment is simulated
+    Bench(bench::BenchArguments),
+}
+
+/// Done, or done with a result that counts as a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Good,
+    Bad,
+}
+
+/// What `ambler` does with the arguments it was called with.
+pub fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // help and version are no mistakes; a closed pipe is not one either
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+        }
+    };
+    let result = match &arguments.command {
+        Command::Run(a) => run::run(a),
+        Command::Check(a) => check::check(a),
+        Command::Character(a) => character::character(a),
+        Command::Bench(a) => bench::bench(a),
+    };
+    match result {
+        Ok(Verdict::Good) => ExitCode::SUCCESS,
+        Ok(Verdict::Bad) => ExitCode::from(1),
+        Err(failure) => {
+            failure.print();
+            ExitCode::from(failure.code)
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Printing that survives closed pipes, and errors as one paragraph with a hint.
+
+use std::io::Write;
+
+use crate::experiment::ExperimentError;
+
+/// Prints a line on standard output; a reader that is gone is no reason to stop.
+pub(super) fn out(text: impl AsRef<str>) {
+    let mut stdout = std::io::stdout().lock();
+    let _ = writeln!(stdout, "{}", text.as_ref());
+    let _ = stdout.flush();
+}
+
+/// Prints a line on standard error.
+pub(super) fn note(text: impl AsRef<str>) {
+    let _ = writeln!(std::io::stderr().lock(), "{}", text.as_ref());
+}
+
+/// Why a command could not do what was asked.
+#[derive(Debug)]
+pub struct Failure {
+    pub code: u8,
+    pub message: String,
+    pub hint: Option<String>,
+}
+
+impl Failure {
+    /// Bad input.
+    pub fn input(message: impl ToString) -> Failure {
+        Failure {
+            code: 2,
+            message: message.to_string(),
+            hint: None,
+        }
+    }
+
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Failure {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    pub(super) fn print(&self) {
+        note(format!("error: {}", self.message));
+        if let Some(hint) = &self.hint {
+            note(format!("hint: {hint}"));
+        }
+    }
+}
+
+impl From<ExperimentError> for Failure {
+    fn from(error: ExperimentError) -> Failure {
+        let hint = match &error {
+            ExperimentError::File(_) => "paths in an experiment are relative to the experiment's file",
+            ExperimentError::Toml(_) | ExperimentError::Value { .. } => {
+                "docs/experiment_format.md lists every key with its unit"
+            }
+            ExperimentError::Set(_) => {
+                "--set takes the path of a key in the file, like controller.kp_scale=0.5 or props.0.mass=2"
+            }
+            ExperimentError::Input { .. } => "`ambler check FILE` looks at a file by itself",
+            ExperimentError::Control { .. } => {
+                "set [controller.joints] body = \"joint of the clip\", `missing = \"hold\"`, or fit a character to the clip"
+            }
+            ExperimentError::Build(_) | ExperimentError::Start(_) => {
+                "`ambler check` names values that cannot be simulated"
+            }
+            ExperimentError::Folder(_) => "--out chooses the folder of the run",
+        };
+        Failure::input(error).with_hint(hint)
+    }
+}

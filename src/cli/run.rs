@@ -1,0 +1,311 @@
+//! `ambler run`.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use clap::{Args, ValueEnum};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::Verdict;
+use super::print::{Failure, note, out};
+use crate::experiment::spec::{CharacterSpec, FitSpec, MotionSpec, Spec, UpAxis};
+use crate::experiment::{
+    LoadedSpec, Observer, Prepared, RunFolder, RunOptions, RunOutcome, Simulation, StoppedBy, Summary,
+    run as run_prepared,
+};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Up {
+    #[value(name = "Y", alias = "y")]
+    Y,
+    #[value(name = "Z", alias = "z")]
+    Z,
+}
+
+impl From<Up> for UpAxis {
+    fn from(up: Up) -> UpAxis {
+        match up {
+            Up::Y => UpAxis::Y,
+            Up::Z => UpAxis::Z,
+        }
+    }
+}
+
+/// What to change in an experiment before it is used.
+#[derive(Args, Debug)]
+pub(super) struct ExperimentArguments {
+    /// Experiment file (TOML)
+    pub experiment: PathBuf,
+    /// Replace the motion of the (first) character; unless --character is given, one is fitted to its skeleton
+    #[arg(long, value_name = "FILE.bvh")]
+    pub motion: Option<PathBuf>,
+    /// Metres per unit of the motion: 0.01 for centimetres
+    #[arg(long, requires = "motion")]
+    pub scale: Option<f64>,
+    /// Axis that points up in the motion
+    #[arg(long, requires = "motion")]
+    pub up: Option<Up>,
+    /// Replace the (first) character
+    #[arg(long, value_name = "FILE.toml")]
+    pub character: Option<PathBuf>,
+    /// Seed of everything random
+    #[arg(long, value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    pub seed: Option<u64>,
+    /// Change a value of the experiment: controller.kp_scale=0.5, props.0.mass=2, engine=rapier (repeatable)
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub sets: Vec<String>,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct RunArguments {
+    #[command(flatten)]
+    pub experiment: ExperimentArguments,
+    /// Run folder; runs/NAME-N if not given
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Replace the run that is in --out
+    #[arg(long, requires = "out")]
+    pub force: bool,
+    /// Print the summary as JSON on standard output
+    #[arg(long)]
+    pub json: bool,
+    /// No progress
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+impl ExperimentArguments {
+    /// The experiment as the command line wants it, every path still to be opened.
+    pub(super) fn load(&self) -> Result<LoadedSpec, Failure> {
+        let mut sets = self.sets.clone();
+        if let Some(seed) = self.seed {
+            sets.push(format!("seed={seed}"));
+        }
+        if self.motion.is_none() && self.character.is_none() {
+            return Ok(LoadedSpec::read(&self.experiment, &sets)?);
+        }
+        let change = |spec: &mut Spec| {
+            // the motion of the only character may stand at the top level or in its table
+            let actor: &mut CharacterSpec = match (&mut spec.character, spec.characters.first_mut()) {
+                (Some(character), _) => character,
+                (None, Some(first)) => first,
+                (None, None) => spec.character.insert(CharacterSpec::new()),
+            };
+            if let Some(motion) = &self.motion {
+                spec.motion = None;
+                // the old motion's loop, start and speed are about the old motion
+                actor.motion = Some(MotionSpec {
+                    file: absolute(motion),
+                    scale: self.scale,
+                    up: self.up.map(UpAxis::from),
+                    looped: None,
+                    start_s: 0.0,
+                    speed: 1.0,
+                });
+                actor.file = None;
+                actor.fit = Some(FitSpec {
+                    mass_kg: actor.fit.as_ref().and_then(|f| f.mass_kg),
+                    ..FitSpec::default()
+                });
+            }
+            if let Some(file) = &self.character {
+                actor.file = Some(absolute(file));
+                actor.fit = None;
+            }
+            let fitted = actor.file.is_none();
+            let controller = match &mut actor.controller {
+                Some(own) => Some(own),
+                None => spec.controller.as_mut(),
+            };
+            if let (Some(controller), true, true) = (controller, fitted, self.motion.is_some()) {
+                // a fitted character has the clip's own joints; names and gains of other bodies mean nothing to it
+                controller.joints.clear();
+                controller.gains.clear();
+            }
+        };
+        Ok(LoadedSpec::read_changed(&self.experiment, &sets, change)?)
+    }
+}
+
+/// A path of the command line, which is not relative to the experiment.
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
+}
+
+pub(super) fn run(arguments: &RunArguments) -> Result<Verdict, Failure> {
+    let prepared = Prepared::new(&arguments.experiment.load()?)?;
+    for warning in &prepared.warnings {
+        note(format!("warning: {warning}"));
+    }
+    let mut folder = match &arguments.out {
+        Some(path) => RunFolder::at(path, arguments.force)?,
+        None => RunFolder::numbered(Path::new("runs"), &prepared.name)?,
+    };
+    folder.begin(&prepared)?;
+
+    let stop = stop_on_signal();
+    let options = RunOptions {
+        metrics: true,
+        motion: true,
+        stop: Some(stop),
+    };
+    let mut progress = Progress::new(prepared.spec.duration_s, arguments.quiet);
+    let outcome = run_prepared(&prepared, &options, &mut progress);
+    progress.finish();
+    folder.finish(&prepared, &outcome)?;
+
+    if arguments.json {
+        out(outcome.summary.to_json().trim_end());
+    } else {
+        print_summary(&outcome.summary, &folder.path);
+    }
+    verdict(&prepared, &outcome)
+}
+
+/// A fall, an error and an interrupt are failures, unless the experiment says that a fall is not.
+fn verdict(prepared: &Prepared, outcome: &RunOutcome) -> Result<Verdict, Failure> {
+    if let Some(error) = &outcome.error {
+        return Err(Failure {
+            code: 1,
+            message: error.to_string(),
+            hint: Some(
+                "the run folder holds everything up to that time; a smaller step (rate_hz) or softer gains may help"
+                    .into(),
+            ),
+        });
+    }
+    let fell = outcome.summary.fell_at_s.is_some() && prepared.spec.fall.fails;
+    Ok(match fell || outcome.summary.stopped_by == Some(StoppedBy::Interrupt) {
+        true => Verdict::Bad,
+        false => Verdict::Good,
+    })
+}
+
+/// A flag that Ctrl-C (and a terminate signal) raises; the second time the process ends at once.
+fn stop_on_signal() -> &'static AtomicBool {
+    static STOP: AtomicBool = AtomicBool::new(false);
+    // in a process that has a handler already, that one decides
+    let _ = ctrlc::set_handler(|| {
+        if STOP.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    });
+    &STOP
+}
+
+/// A bar on a terminal, a line now and then otherwise.
+struct Progress {
+    bar: Option<ProgressBar>,
+    quiet: bool,
+    duration: f64,
+    next_look: u64,
+    last_line: Instant,
+}
+
+impl Progress {
+    fn new(duration: f64, quiet: bool) -> Progress {
+        let terminal = std::io::IsTerminal::is_terminal(&std::io::stderr());
+        let bar = (terminal && !quiet).then(|| {
+            let bar = ProgressBar::new((duration * 1000.0) as u64);
+            let style = ProgressStyle::with_template("{bar:40} {msg}  {eta} left");
+            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+            bar
+        });
+        Progress {
+            bar,
+            quiet,
+            duration,
+            next_look: 0,
+            last_line: Instant::now(),
+        }
+    }
+
+    fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Observer for Progress {
+    fn after_step(&mut self, simulation: &Simulation) {
+        let steps = simulation.engine.steps();
+        // a look at the clock every 64 steps costs nothing that could be measured
+        if steps < self.next_look || self.quiet {
+            return;
+        }
+        self.next_look = steps + 64;
+        let time = simulation.engine.time();
+        match &self.bar {
+            Some(bar) => {
+                if self.last_line.elapsed() > Duration::from_millis(50) {
+                    self.last_line = Instant::now();
+                    bar.set_position((time * 1000.0) as u64);
+                    bar.set_message(format!("{time:.1} of {} s", self.duration));
+                }
+            }
+            None => {
+                if self.last_line.elapsed() > Duration::from_secs(5) {
+                    self.last_line = Instant::now();
+                    note(format!("{time:.1} of {} s simulated", self.duration));
+                }
+            }
+        }
+    }
+}
+
+/// A dozen lines for people.
+fn print_summary(s: &Summary, folder: &Path) {
+    let ending = match (s.stopped_by, s.fell_at_s) {
+        (Some(StoppedBy::Error), _) => format!("stopped by an error at {:.3} s", s.duration_s),
+        (Some(StoppedBy::Interrupt), _) => format!("interrupted at {:.3} s", s.duration_s),
+        (_, Some(t)) => format!("fell at {t:.2} s of {:.2} s", s.duration_s),
+        (_, None) => format!("{:.2} s without a fall", s.duration_s),
+    };
+    out(format!("{}: {ending}", s.name));
+    let row = |name: &str, value: String| out(format!("  {name:<16} {value}"));
+    row("engine", format!("{} at {} Hz, {} steps", s.engine, s.rate_hz, s.steps));
+    let worst = s.tracking_error_worst_joint.as_ref();
+    row(
+        "tracking error",
+        match worst {
+            Some(joint) => format!(
+                "{:.2} deg mean, worst {joint} {:.2} deg",
+                s.tracking_error_mean_deg, s.tracking_error_worst_joint_deg
+            ),
+            None => "no joints".into(),
+        },
+    );
+    row("root error", format!("{:.1} mm mean", 1e3 * s.root_error_mean_m));
+    row("foot slip", format!("{:.2} mm at most", 1e3 * s.foot_slip_m));
+    row("penetration", format!("{:.2} mm at most", 1e3 * s.max_penetration_m));
+    row(
+        "torque limits",
+        format!("reached in {:.1} % of the steps", 100.0 * s.saturated_share),
+    );
+    row("outside help", help_in_words(s));
+    row(
+        "speed",
+        format!(
+            "{:.1} times real time, {:.1} us per step",
+            s.real_time_factor, s.us_per_step
+        ),
+    );
+    row("state hash", s.state_hash.clone());
+    row("folder", folder.display().to_string());
+}
+
+fn help_in_words(s: &Summary) -> String {
+    if s.assist_impulse_ns == 0.0 && s.assist_angular_impulse_nms == 0.0 {
+        return "none: every force came from joints and contacts".into();
+    }
+    let mass: f64 = s.characters.iter().map(|c| c.mass_kg).sum();
+    let share = s.assist_impulse_ns / (mass * 9.81 * s.duration_s.max(1e-9));
+    format!(
+        "{:.1} N s and {:.1} N m s at the root, on average {:.1} % of the body weight",
+        s.assist_impulse_ns,
+        s.assist_angular_impulse_nms,
+        100.0 * share
+    )
+}

@@ -384,3 +384,35 @@ fn a_held_pose_is_what_the_file_says_in_each_joints_own_terms() {
         assert!(error.contains(wrong.0), "{error}");
     }
 }
+
+#[test]
+fn captured_motions_are_tracked_on_characters_fitted_to_them() {
+    // with assist, the whole clip: mean joint error below 5 degrees, root within 3 cm
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/bvh");
+    if !folder.is_dir() {
+        println!("{} is absent: skipped", folder.display());
+        return;
+    }
+    for (file, scale, duration) in [
+        ("games105_idle", 1.0, 3.3),
+        ("games105_walk60", 1.0, 3.0),
+        ("games105_walk_forward", 1.0, 0.98),
+        ("games105_walk_and_turn_left", 1.0, 4.1),
+        ("games105_run_forward", 1.0, 0.7),
+        ("games105_motion", 0.01, 4.1),
+    ] {
+        let prepared = prepare(&format!(
+            "duration_s = {duration}\n[character.fit]\n[motion]\nfile = \"{}/{file}.bvh\"\nscale = {scale}\n\
+             [controller]\nkind = \"track\"\n[controller.assist]\n[[terrain]]\nkind = \"ground\"\n",
+            folder.display()
+        ));
+        let summary = run(&prepared, &RunOptions::default(), &mut ()).summary;
+        let (joints, root) = (summary.tracking_error_mean_deg, summary.root_error_mean_m);
+        println!(
+            "{file}: {joints:.2} deg, worst {:?} {:.1} deg, root {root:.4} m, assist {:.0} N s",
+            summary.tracking_error_worst_joint, summary.tracking_error_worst_joint_deg, summary.assist_impulse_ns
+        );
+        assert!(joints < 5.0, "{file}: {joints} deg");
+        assert!(root < 0.03, "{file}: {root} m");
+    }
+}

@@ -30,6 +30,7 @@ mod run;
 mod scene;
 pub mod spec;
 mod summary;
+mod validate;
 
 pub use bench::{BenchError, EngineSpeed, PartTimes, bench};
 pub use error::ExperimentError;

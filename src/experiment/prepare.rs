@@ -7,10 +7,11 @@ use glam::DVec3;
 
 use super::error::ExperimentError;
 use super::inputs::{self, Inputs};
-use super::load::{LoadedSpec, Problem};
+use super::load::LoadedSpec;
 use super::pushes::{self, Push};
 use super::scene;
 use super::spec::*;
+use super::validate::Problem;
 use crate::character::{Character, Joint};
 use crate::clip::Clip;
 use crate::control::{

@@ -2,9 +2,9 @@
 
 use glam::{DQuat, DVec3};
 
-use super::load::{Problem, problem};
 use super::prepare::Actor;
 use super::spec::{Direction, Spec};
+use super::validate::{Problem, problem};
 use crate::files::nearest;
 use crate::world::{BodyRef, CharacterState, ExternalForce, Scene};
 

@@ -1,0 +1,553 @@
+//! Checks of a spec that need nothing but the spec.
+
+use std::collections::BTreeMap;
+
+use super::spec::*;
+use crate::files::nearest;
+
+/// Something wrong at `key` (a dotted path, array places in brackets) of a spec.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Problem {
+    pub key: String,
+    pub message: String,
+}
+
+type Check = Result<(), Problem>;
+
+pub(crate) fn problem<T>(key: impl Into<String>, message: impl Into<String>) -> Result<T, Problem> {
+    Err(Problem {
+        key: key.into(),
+        message: message.into(),
+    })
+}
+
+fn positive(key: impl Into<String>, value: f64) -> Check {
+    if value.is_finite() && value > 0.0 {
+        return Ok(());
+    }
+    problem(key, format!("is {value}; expected a finite number above 0"))
+}
+
+fn not_negative(key: impl Into<String>, value: f64) -> Check {
+    if value.is_finite() && value >= 0.0 {
+        return Ok(());
+    }
+    problem(key, format!("is {value}; expected a finite number, 0 or more"))
+}
+
+fn finite(key: impl Into<String>, values: &[f64]) -> Check {
+    match values.iter().find(|v| !v.is_finite()) {
+        None => Ok(()),
+        Some(v) => problem(key, format!("holds {v}; expected finite numbers")),
+    }
+}
+
+impl Spec {
+    /// Physics steps in the experiment.
+    pub fn steps(&self) -> u64 {
+        (self.duration_s * self.rate_hz).round() as u64
+    }
+
+    /// Physics steps from one call of the controllers to the next.
+    pub fn steps_per_control(&self) -> u64 {
+        self.control_hz.map_or(1, |c| (self.rate_hz / c).round() as u64)
+    }
+
+    /// The characters with the controller and motion that each has.
+    pub fn actors(&self) -> Vec<CharacterSpec> {
+        let mut actors = self.characters.clone();
+        if let Some(character) = &self.character {
+            let mut character = character.clone();
+            character.controller = character.controller.or_else(|| self.controller.clone());
+            character.motion = character.motion.or_else(|| self.motion.clone());
+            actors.insert(0, character);
+        }
+        actors
+    }
+
+    /// Key under which the `i`-th of [`Spec::actors`] is written.
+    pub(crate) fn actor_key(&self, i: usize) -> String {
+        match &self.character {
+            Some(_) if i == 0 => "character".to_string(),
+            Some(_) => format!("characters[{}]", i - 1),
+            None => format!("characters[{i}]"),
+        }
+    }
+
+    /// Checks everything that can be checked without opening another file.
+    pub(crate) fn validate(&self) -> Check {
+        if self.format != FORMAT {
+            return problem(
+                "format",
+                format!("is {}; this version of ambler reads format {FORMAT}", self.format),
+            );
+        }
+        positive("rate_hz", self.rate_hz)?;
+        if self.rate_hz > 1e6 {
+            return problem("rate_hz", format!("is {}; expected at most 1000000", self.rate_hz));
+        }
+        positive("duration_s", self.duration_s)?;
+        if self.duration_s * self.rate_hz > 1e10 {
+            return problem("duration_s", "asks for more than 10^10 steps");
+        }
+        if self.steps() == 0 {
+            return problem(
+                "duration_s",
+                format!("is shorter than one step of 1/{} s", self.rate_hz),
+            );
+        }
+        if let Some(control) = self.control_hz {
+            positive("control_hz", control)?;
+            let ratio = self.rate_hz / control;
+            if ratio < 1.0 - 1e-9 || (ratio - ratio.round()).abs() > 1e-6 * ratio {
+                return problem(
+                    "control_hz",
+                    format!(
+                        "is {control}; expected rate_hz = {} divided by a whole number",
+                        self.rate_hz
+                    ),
+                );
+            }
+        }
+        if self.seed > i64::MAX as u64 {
+            return problem("seed", format!("is {}; expected less than 2^63", self.seed));
+        }
+        finite("gravity", &self.gravity)?;
+        self.validate_actors()?;
+        for (i, terrain) in self.terrain.iter().enumerate() {
+            terrain.validate(&format!("terrain[{i}]"))?;
+        }
+        for (i, platform) in self.platforms.iter().enumerate() {
+            platform.validate(&format!("platforms[{i}]"))?;
+        }
+        for (i, prop) in self.props.iter().enumerate() {
+            prop.validate(&format!("props[{i}]"))?;
+        }
+        for (i, disturbance) in self.disturbances.iter().enumerate() {
+            disturbance.validate(&format!("disturbances[{i}]"))?;
+        }
+        not_negative("recording.metrics_hz", self.recording.metrics_hz)?;
+        not_negative("recording.motion_hz", self.recording.motion_hz)?;
+        not_negative("fall.pelvis_height", self.fall.pelvis_height)?;
+        positive("fall.trunk_lean_deg", self.fall.trunk_lean_deg)
+    }
+
+    fn validate_actors(&self) -> Check {
+        if self.character.is_some() && !self.characters.is_empty() {
+            return problem(
+                "characters",
+                "there is a [character] too; write either that or [[characters]]",
+            );
+        }
+        if self.character.is_none() {
+            for (key, present) in [
+                ("controller", self.controller.is_some()),
+                ("motion", self.motion.is_some()),
+            ] {
+                if present {
+                    return problem(
+                        key,
+                        format!("belongs to a [character]; among [[characters]] it is written [characters.{key}]"),
+                    );
+                }
+            }
+        }
+        for (i, actor) in self.actors().iter().enumerate() {
+            let key = self.actor_key(i);
+            actor.validate(&key)?;
+            // where the controller is written
+            let controller_key = match &self.character {
+                Some(c) if c.controller.is_none() => "controller".to_string(),
+                _ => format!("{key}.controller"),
+            };
+            if let Some(controller) = &actor.controller {
+                controller.validate(&controller_key, actor, &self.poses)?;
+            }
+            let motion_key = match &self.character {
+                Some(c) if c.motion.is_none() => "motion".to_string(),
+                _ => format!("{key}.motion"),
+            };
+            if let Some(motion) = &actor.motion {
+                if let Some(scale) = motion.scale {
+                    positive(format!("{motion_key}.scale"), scale)?;
+                }
+                not_negative(format!("{motion_key}.start_s"), motion.start_s)?;
+                not_negative(format!("{motion_key}.speed"), motion.speed)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl CharacterSpec {
+    fn validate(&self, key: &str) -> Check {
+        match (&self.file, &self.fit) {
+            (None, None) => return problem(key, "needs either `file` or a [character.fit] table"),
+            (Some(_), Some(_)) => return problem(format!("{key}.fit"), "there is a `file` too; write either"),
+            _ => {}
+        }
+        finite(format!("{key}.position"), &self.position)?;
+        finite(format!("{key}.heading_deg"), &[self.heading_deg])?;
+        finite(format!("{key}.tilt_deg"), &[self.tilt_deg])?;
+        if let Some(fit) = &self.fit {
+            let source = fit.file.is_some() || self.motion.is_some();
+            if !source {
+                return problem(
+                    format!("{key}.fit"),
+                    "needs a `file`, or a [motion] whose skeleton is fitted",
+                );
+            }
+            if fit.file.is_none() && (fit.scale.is_some() || fit.up.is_some()) {
+                return problem(
+                    format!("{key}.fit"),
+                    "`scale` and `up` go with its own `file`; for the motion's skeleton set them in [motion]",
+                );
+            }
+            if let Some(scale) = fit.scale {
+                positive(format!("{key}.fit.scale"), scale)?;
+            }
+            if let Some(mass) = fit.mass_kg {
+                positive(format!("{key}.fit.mass_kg"), mass)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ControllerSpec {
+    fn validate(&self, key: &str, actor: &CharacterSpec, poses: &BTreeMap<String, BTreeMap<String, Angles>>) -> Check {
+        not_negative(format!("{key}.kp_scale"), self.kp_scale)?;
+        not_negative(format!("{key}.kd_scale"), self.kd_scale)?;
+        if !(0.0..=1.0).contains(&self.sink_share) {
+            return problem(
+                format!("{key}.sink_share"),
+                format!("is {}; expected 0 to 1", self.sink_share),
+            );
+        }
+        for (body, gains) in &self.gains {
+            for (name, gain) in [("kp", gains.kp), ("kd", gains.kd)] {
+                if let Some(gain) = gain {
+                    not_negative(format!("{key}.gains.{body}.{name}"), gain)?;
+                }
+            }
+        }
+        let only = |kind: &str, present: &[(&str, bool)]| -> Check {
+            match present.iter().find(|(_, p)| *p) {
+                Some((name, _)) => problem(
+                    format!("{key}.{name}"),
+                    format!("belongs to a controller of kind \"{kind}\""),
+                ),
+                None => Ok(()),
+            }
+        };
+        match self.kind {
+            ControllerKind::Hold => {
+                only(
+                    "track",
+                    &[
+                        ("assist", self.assist.is_some()),
+                        ("missing", self.missing != MissingSpec::Error && self.frame_s.is_none()),
+                    ],
+                )?;
+                let ways = [self.pose.is_some(), self.pose_deg.is_some(), self.frame_s.is_some()];
+                if ways.iter().filter(|w| **w).count() > 1 {
+                    return problem(key, "write one of `pose`, `pose_deg` and `frame_s`, not several");
+                }
+                if let Some(pose) = self.pose.as_deref().filter(|p| *p != "bind")
+                    && !poses.contains_key(pose)
+                {
+                    let known: Vec<&str> = poses.keys().map(String::as_str).chain(["bind"]).collect();
+                    let near = nearest(pose, known.iter().copied());
+                    let hint = near.map(|n| format!(" (did you mean \"{n}\"?)")).unwrap_or_default();
+                    return problem(
+                        format!("{key}.pose"),
+                        format!("is \"{pose}\"{hint}; known poses: {}", known.join(", ")),
+                    );
+                }
+                if let Some(frame) = self.frame_s {
+                    not_negative(format!("{key}.frame_s"), frame)?;
+                    if actor.motion.is_none() {
+                        return problem(format!("{key}.frame_s"), "needs a [motion] to take the frame from");
+                    }
+                }
+            }
+            ControllerKind::Track => {
+                only(
+                    "hold",
+                    &[
+                        ("pose", self.pose.is_some()),
+                        ("pose_deg", self.pose_deg.is_some()),
+                        ("frame_s", self.frame_s.is_some()),
+                    ],
+                )?;
+                if actor.motion.is_none() {
+                    return problem(
+                        format!("{key}.kind"),
+                        "is \"track\", but there is no motion; add a [motion] with a `file`, or pass --motion",
+                    );
+                }
+                if actor.tilt_deg != 0.0 {
+                    return problem(
+                        format!("{key}.kind"),
+                        "is \"track\", which does not know `tilt_deg`; the motion says how the character lies",
+                    );
+                }
+                if let Some(assist) = &self.assist {
+                    for (name, gain) in [
+                        ("kp_linear", assist.kp_linear),
+                        ("kd_linear", assist.kd_linear),
+                        ("kp_angular", assist.kp_angular),
+                        ("kd_angular", assist.kd_angular),
+                    ] {
+                        if let Some(gain) = gain {
+                            not_negative(format!("{key}.assist.{name}"), gain)?;
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Refuses keys that are written but do not belong to `kind`, and misses those that must be there.
+fn keys_of_kind(key: &str, kind: &str, required: &[&str], optional: &[&str], written: &[(&str, bool)]) -> Check {
+    for (name, present) in written {
+        let known = required.contains(name) || optional.contains(name);
+        if *present && !known {
+            let mut keys: Vec<&str> = required.iter().chain(optional).copied().collect();
+            keys.sort_unstable();
+            let keys = if keys.is_empty() {
+                "none".to_string()
+            } else {
+                keys.join(", ")
+            };
+            return problem(
+                format!("{key}.{name}"),
+                format!("does not belong to the kind \"{kind}\"; its own keys: {keys}"),
+            );
+        }
+    }
+    match required.iter().find(|r| !written.iter().any(|(n, p)| n == *r && *p)) {
+        Some(missing) => problem(
+            format!("{key}.{missing}"),
+            format!("is missing; the kind \"{kind}\" needs it"),
+        ),
+        None => Ok(()),
+    }
+}
+
+fn material(key: &str, friction: f64, restitution: f64) -> Check {
+    not_negative(format!("{key}.friction"), friction)?;
+    if (0.0..=1.0).contains(&restitution) {
+        return Ok(());
+    }
+    problem(
+        format!("{key}.restitution"),
+        format!("is {restitution}; expected 0 to 1"),
+    )
+}
+
+fn size(key: &str, name: &str, sizes: &[f64]) -> Check {
+    sizes.iter().try_for_each(|s| positive(format!("{key}.{name}"), *s))
+}
+
+impl TerrainSpec {
+    fn validate(&self, key: &str) -> Check {
+        let (kind, required, optional): (&str, &[&str], &[&str]) = match self.kind {
+            TerrainKind::Ground => ("ground", &[], &[]),
+            TerrainKind::Box => ("box", &["size"], &[]),
+            TerrainKind::Slope => ("slope", &["slope_deg"], &[]),
+            TerrainKind::Stairs => ("stairs", &["steps", "rise_m", "run_m", "width_m"], &[]),
+            TerrainKind::Heightfield => ("heightfield", &["size_xz"], &["heights", "csv", "noise"]),
+            TerrainKind::Mesh => ("mesh", &["file"], &["scale"]),
+        };
+        let written = [
+            ("size", self.size.is_some()),
+            ("slope_deg", self.slope_deg.is_some()),
+            ("steps", self.steps.is_some()),
+            ("rise_m", self.rise_m.is_some()),
+            ("run_m", self.run_m.is_some()),
+            ("width_m", self.width_m.is_some()),
+            ("size_xz", self.size_xz.is_some()),
+            ("heights", self.heights.is_some()),
+            ("csv", self.csv.is_some()),
+            ("noise", self.noise.is_some()),
+            ("file", self.file.is_some()),
+            ("scale", self.scale.is_some()),
+        ];
+        keys_of_kind(key, kind, required, optional, &written)?;
+        finite(format!("{key}.position"), &self.position)?;
+        finite(format!("{key}.rotation_deg"), &self.rotation_deg)?;
+        material(key, self.friction, self.restitution)?;
+        size(key, "size", self.size.as_ref().map_or(&[], |s| &s[..]))?;
+        size(key, "size_xz", self.size_xz.as_ref().map_or(&[], |s| &s[..]))?;
+        for (name, value) in [
+            ("rise_m", self.rise_m),
+            ("run_m", self.run_m),
+            ("width_m", self.width_m),
+            ("scale", self.scale),
+        ] {
+            if let Some(value) = value {
+                positive(format!("{key}.{name}"), value)?;
+            }
+        }
+        if let Some(slope) = self.slope_deg
+            && !(slope.is_finite() && slope.abs() < 90.0)
+        {
+            return problem(
+                format!("{key}.slope_deg"),
+                format!("is {slope}; expected between -90 and 90"),
+            );
+        }
+        if self.steps.is_some_and(|s| s == 0 || s > 10_000) {
+            return problem(format!("{key}.steps"), "expected 1 to 10000");
+        }
+        if self.kind == TerrainKind::Heightfield {
+            let sources = [self.heights.is_some(), self.csv.is_some(), self.noise.is_some()];
+            if sources.iter().filter(|s| **s).count() != 1 {
+                return problem(
+                    key,
+                    "a heightfield takes its heights from one of `heights`, `csv` and `noise`",
+                );
+            }
+        }
+        if let Some(noise) = &self.noise {
+            not_negative(format!("{key}.noise.amplitude_m"), noise.amplitude_m)?;
+            positive(format!("{key}.noise.wavelength_m"), noise.wavelength_m)?;
+            not_negative(format!("{key}.noise.flat_radius_m"), noise.flat_radius_m)?;
+            if noise.cells.iter().any(|c| *c == 0 || *c > 4096) {
+                return problem(format!("{key}.noise.cells"), "expected 1 to 4096 along each side");
+            }
+            if noise.octaves == 0 || noise.octaves > 16 {
+                return problem(format!("{key}.noise.octaves"), "expected 1 to 16");
+            }
+        }
+        Ok(())
+    }
+}
+
+impl PlatformSpec {
+    fn validate(&self, key: &str) -> Check {
+        let (kind, required, optional): (&str, &[&str], &[&str]) = match self.motion {
+            PlatformMotionKind::Sine => ("sine", &["amplitude_m", "frequency_hz"], &[]),
+            PlatformMotionKind::Linear => ("linear", &[], &["velocity", "angular_velocity"]),
+        };
+        let written = [
+            ("amplitude_m", self.amplitude_m.is_some()),
+            ("frequency_hz", self.frequency_hz.is_some()),
+            ("velocity", self.velocity.is_some()),
+            ("angular_velocity", self.angular_velocity.is_some()),
+        ];
+        keys_of_kind(key, kind, required, optional, &written)?;
+        size(key, "size", &self.size)?;
+        finite(format!("{key}.position"), &self.position)?;
+        finite(format!("{key}.rotation_deg"), &self.rotation_deg)?;
+        for (name, vector) in [
+            ("amplitude_m", self.amplitude_m),
+            ("velocity", self.velocity),
+            ("angular_velocity", self.angular_velocity),
+        ] {
+            finite(format!("{key}.{name}"), &vector.unwrap_or_default())?;
+        }
+        not_negative(format!("{key}.frequency_hz"), self.frequency_hz.unwrap_or_default())?;
+        material(key, self.friction, self.restitution)
+    }
+}
+
+impl PropSpec {
+    fn validate(&self, key: &str) -> Check {
+        let (kind, required): (&str, &[&str]) = match self.kind {
+            PropKind::Box => ("box", &["size", "mass"]),
+            PropKind::Sphere => ("sphere", &["radius", "mass"]),
+            PropKind::Capsule => ("capsule", &["radius", "length", "mass"]),
+            PropKind::Hull => ("hull", &["points", "mass"]),
+            PropKind::Character => ("character", &["file"]),
+        };
+        let written = [
+            ("mass", self.mass.is_some()),
+            ("size", self.size.is_some()),
+            ("radius", self.radius.is_some()),
+            ("length", self.length.is_some()),
+            ("points", self.points.is_some()),
+            ("file", self.file.is_some()),
+            ("hinge", self.hinge.is_some()),
+        ];
+        let optional: &[&str] = if self.kind == PropKind::Character {
+            &[]
+        } else {
+            &["hinge"]
+        };
+        keys_of_kind(key, kind, required, optional, &written)?;
+        for (name, value) in [("mass", self.mass), ("radius", self.radius)] {
+            if let Some(value) = value {
+                positive(format!("{key}.{name}"), value)?;
+            }
+        }
+        not_negative(format!("{key}.length"), self.length.unwrap_or_default())?;
+        size(key, "size", self.size.as_ref().map_or(&[], |s| &s[..]))?;
+        for (name, vector) in [
+            ("position", self.position),
+            ("rotation_deg", self.rotation_deg),
+            ("velocity", self.velocity),
+            ("angular_velocity", self.angular_velocity),
+        ] {
+            finite(format!("{key}.{name}"), &vector)?;
+        }
+        for point in self.points.iter().flatten() {
+            finite(format!("{key}.points"), point)?;
+        }
+        if let Some(hinge) = &self.hinge {
+            finite(format!("{key}.hinge.axis"), &hinge.axis)?;
+            if hinge.axis == [0.0; 3] {
+                return problem(format!("{key}.hinge.axis"), "is zero; expected a direction");
+            }
+            finite(format!("{key}.hinge.point"), &hinge.point)?;
+            not_negative(format!("{key}.hinge.damping"), hinge.damping)?;
+            if let Some([low, high]) = hinge.range_deg
+                && !(low.is_finite() && high.is_finite() && low < high)
+            {
+                return problem(
+                    format!("{key}.hinge.range_deg"),
+                    "expected two finite angles, the lower one first",
+                );
+            }
+        }
+        material(key, self.friction, self.restitution)
+    }
+}
+
+impl DisturbanceSpec {
+    fn validate(&self, key: &str) -> Check {
+        not_negative(format!("{key}.time_s"), self.time_s)?;
+        match (self.impulse_ns, self.force_n) {
+            (Some(impulse), None) => finite(format!("{key}.impulse_ns"), &[impulse])?,
+            (None, Some(force)) => {
+                finite(format!("{key}.force_n"), &[force])?;
+                if self.duration_s.is_none() {
+                    return problem(format!("{key}.duration_s"), "is missing; a force acts for a time");
+                }
+            }
+            _ => return problem(key, "write either `impulse_ns` or `force_n` with `duration_s`"),
+        }
+        if let Some(duration) = self.duration_s {
+            positive(format!("{key}.duration_s"), duration)?;
+        }
+        if let Direction::Vector(v) = self.direction {
+            finite(format!("{key}.direction"), &v)?;
+            if v == [0.0; 3] {
+                return problem(format!("{key}.direction"), "is zero; expected a direction");
+            }
+        }
+        if self.character.is_some() && self.prop.is_some() {
+            return problem(format!("{key}.prop"), "there is a `character` too; write either");
+        }
+        if self.prop.is_some() && !matches!(self.direction, Direction::Vector(_) | Direction::Up | Direction::Down) {
+            return problem(
+                format!("{key}.direction"),
+                "a prop has no forward; write a vector, \"up\" or \"down\"",
+            );
+        }
+        finite(format!("{key}.point"), &self.point.unwrap_or_default())
+    }
+}

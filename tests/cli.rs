@@ -424,6 +424,23 @@ fn a_motion_on_the_command_line_brings_its_own_character() {
         "b",
     ];
     assert_eq!(code(&b.ambler(&own)).0, 2, "the humanoid has no left_calf");
+    // --set has the last word, on the new motion too
+    let looped = [
+        "run",
+        "track.toml",
+        "--motion",
+        "other.bvh",
+        "--out",
+        "d",
+        "--set",
+        "motion.loop=true",
+    ];
+    assert_eq!(code(&b.ambler(&looped)).0, 0);
+    assert!(
+        std::fs::read_to_string(b.path("d/experiment.toml"))
+            .unwrap()
+            .contains("loop = true")
+    );
     let again = b.ambler(&["run", "a/experiment.toml", "--out", "c"]);
     assert_eq!(code(&again).0, 0, "{}", text(&again.stderr));
     assert_eq!(b.summary("a")["state_hash"], b.summary("c")["state_hash"]);

@@ -87,15 +87,20 @@ impl ExperimentArguments {
         }
         let change = |spec: &mut Spec| {
             // the motion of the only character may stand at the top level or in its table
+            let single = spec.characters.is_empty();
             let actor: &mut CharacterSpec = match (&mut spec.character, spec.characters.first_mut()) {
                 (Some(character), _) => character,
                 (None, Some(first)) => first,
                 (None, None) => spec.character.insert(CharacterSpec::new()),
             };
             if let Some(motion) = &self.motion {
-                spec.motion = None;
+                let place = match actor.motion {
+                    Some(_) => &mut actor.motion,
+                    None if single => &mut spec.motion,
+                    None => &mut actor.motion,
+                };
                 // the old motion's loop, start and speed are about the old motion
-                actor.motion = Some(MotionSpec {
+                *place = Some(MotionSpec {
                     file: absolute(motion),
                     scale: self.scale,
                     up: self.up.map(UpAxis::from),
@@ -124,7 +129,7 @@ impl ExperimentArguments {
                 controller.gains.clear();
             }
         };
-        Ok(LoadedSpec::read_changed(&self.experiment, &sets, change)?)
+        Ok(LoadedSpec::read_changed(&self.experiment, Some(&change), &sets)?)
     }
 }
 

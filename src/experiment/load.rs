@@ -16,29 +16,28 @@ pub struct LoadedSpec {
     pub folder: PathBuf,
     /// What errors call it.
     pub source_name: String,
-    /// Its text, if the spec is what the text says (nothing was `--set`).
+    /// Its text, if the spec is what the text says (nothing was changed or `--set`).
     pub text: Option<String>,
 }
 
 impl LoadedSpec {
     /// Reads an experiment file, applies `sets` (`path=value`, see [`overrides::apply`]) and checks the result.
     pub fn read(path: &Path, sets: &[String]) -> Result<LoadedSpec, ExperimentError> {
-        LoadedSpec::read_changed(path, sets, |_| ())
+        LoadedSpec::read_changed(path, None, sets)
     }
 
-    /// The same with a last `change` to the spec before it is checked.
+    /// The same with a `change` to what the file says before the `sets` are applied.
     pub fn read_changed(
         path: &Path,
+        change: Option<&dyn Fn(&mut Spec)>,
         sets: &[String],
-        change: impl FnOnce(&mut Spec),
     ) -> Result<LoadedSpec, ExperimentError> {
         let text = files::read_text(path)?;
         let name = path
             .file_stem()
             .map_or_else(|| "experiment".into(), |s| s.to_string_lossy().into_owned());
         let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
-        let mut loaded = LoadedSpec::deserialize(&text, &path.display().to_string(), folder, sets)?;
-        change(&mut loaded.spec);
+        let mut loaded = LoadedSpec::deserialize(&text, &path.display().to_string(), folder, change, sets)?;
         loaded.check()?;
         // an experiment.toml in a run folder knows its name already
         loaded.spec.name.get_or_insert(name);
@@ -52,7 +51,7 @@ impl LoadedSpec {
         folder: PathBuf,
         sets: &[String],
     ) -> Result<LoadedSpec, ExperimentError> {
-        let loaded = LoadedSpec::deserialize(text, source_name, folder, sets)?;
+        let loaded = LoadedSpec::deserialize(text, source_name, folder, None, sets)?;
         loaded.check()?;
         Ok(loaded)
     }
@@ -65,12 +64,27 @@ impl LoadedSpec {
         text: &str,
         source_name: &str,
         folder: PathBuf,
+        change: Option<&dyn Fn(&mut Spec)>,
         sets: &[String],
     ) -> Result<LoadedSpec, ExperimentError> {
+        let changed = || -> Result<Spec, ExperimentError> {
+            let mut spec = files::parse_toml::<Spec>(text, source_name)?;
+            if let Some(change) = change {
+                change(&mut spec);
+            }
+            Ok(spec)
+        };
         let spec = if sets.is_empty() {
-            files::parse_toml::<Spec>(text, source_name)?
+            changed()?
         } else {
-            let mut table: toml::Table = files::parse_toml(text, source_name)?;
+            let mut table: toml::Table = match change {
+                None => files::parse_toml(text, source_name)?,
+                Some(_) => toml::Table::try_from(changed()?).map_err(|e| ExperimentError::Value {
+                    source_name: source_name.to_string(),
+                    key: "experiment".into(),
+                    message: e.to_string(),
+                })?,
+            };
             for set in sets {
                 overrides::apply(&mut table, set)?;
             }
@@ -91,7 +105,7 @@ impl LoadedSpec {
             spec,
             folder,
             source_name: source_name.to_string(),
-            text: sets.is_empty().then(|| text.to_string()),
+            text: (sets.is_empty() && change.is_none()).then(|| text.to_string()),
         })
     }
 

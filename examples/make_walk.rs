@@ -29,8 +29,8 @@ use ambler::clip::Clip;
 use ambler::math::euler::Axis;
 use ambler::math::rotation::angle_between;
 use ambler::motion::bvh;
-use ambler::skeleton::{Joint, Pose, Skeleton};
-use glam::{DMat3, DQuat, DVec2, DVec3};
+use ambler::skeleton::{Pose, Skeleton};
+use glam::{DMat3, DQuat, DVec3};
 use nalgebra::{DMatrix, DVector};
 
 // ---- time -----------------------------------------------------------------------------------------------------------
@@ -452,21 +452,26 @@ impl Walk {
         DVec3::new(HALF_WIDTH, 0.0, 0.0) + about(Axis::Y, TOE_OUT) * self.standing(percent).ankle
     }
 
-    /// Knee flexion and lean of the line from hip to ankle (toes forward positive), radians, of the leg whose ankle is here.
-    fn flexion_and_lean(&self, percent: f64, ankle: DVec3) -> DVec2 {
+    /// Of the leg whose ankle is here: knee flexion, lean of the line from hip to ankle (foot in front positive), radians, and the
+    /// ankle's place across, metres.
+    fn flexion_lean_track(&self, percent: f64, ankle: DVec3) -> DVec3 {
         let down = ankle - self.hip(percent);
         let (a, b) = (self.leg.knee.length(), self.leg.ankle.length());
         let cos = (down.y * down.y + down.z * down.z - a * a - b * b) / (2.0 * a * b);
-        DVec2::new(libm::acos(cos.clamp(-1.0, 1.0)), libm::atan2(down.z, -down.y))
+        DVec3::new(
+            libm::acos(cos.clamp(-1.0, 1.0)),
+            libm::atan2(down.z, -down.y),
+            ankle.x,
+        )
     }
 
-    /// The other way round; the ankle stays on its track.
-    fn ankle_of(&self, percent: f64, flexion_and_lean: DVec2) -> DVec3 {
+    /// The other way round.
+    fn ankle_of(&self, percent: f64, flexion_lean_track: DVec3) -> DVec3 {
         let (a, b) = (self.leg.knee.length(), self.leg.ankle.length());
-        let [flexion, lean] = flexion_and_lean.to_array();
+        let [flexion, lean, track] = flexion_lean_track.to_array();
         let length = libm::sqrt(a * a + b * b + 2.0 * a * b * libm::cos(flexion));
         let ankle = self.hip(percent) + DVec3::new(0.0, -libm::cos(lean), libm::sin(lean)) * length;
-        DVec3::new(HALF_WIDTH, ankle.y, ankle.z)
+        DVec3::new(track, ankle.y, ankle.z)
     }
 
     /// The left ankle in the world, 0 to 100 percent.
@@ -480,11 +485,12 @@ impl Walk {
         }
         let published = |p: f64| {
             let ankle = self.hip(p) + self.published_leg(p);
-            self.flexion_and_lean(p, ankle)
+            let ankle = DVec3::new(HALF_WIDTH, ankle.y, ankle.z);
+            self.flexion_lean_track(p, ankle)
         };
-        let before = |p: f64| self.flexion_and_lean(p, self.standing_ankle(p)) - published(p);
+        let before = |p: f64| self.flexion_lean_track(p, self.standing_ankle(p)) - published(p);
         let step = DVec3::new(0.0, 0.0, self.stride());
-        let after = |p: f64| self.flexion_and_lean(p, self.standing_ankle(p - 100.0) + step) - published(p);
+        let after = |p: f64| self.flexion_lean_track(p, self.standing_ankle(p - 100.0) + step) - published(p);
         let leg = published(percent) + fade(before, TOE_OFF, LIFT_OFF, percent) + fade(after, 100.0, LANDING, percent);
         let t = (percent - TOE_OFF) / (100.0 - TOE_OFF);
         let bump = 64.0 * (t * (1.0 - t)).powi(3);
@@ -590,35 +596,14 @@ fn mirror(q: DQuat) -> DQuat {
 }
 
 /// A cubic with the value and slope of `f` at `from`, and none of either at `to` and beyond.
-fn fade(f: impl Fn(f64) -> DVec2, from: f64, to: f64, percent: f64) -> DVec2 {
+fn fade(f: impl Fn(f64) -> DVec3, from: f64, to: f64, percent: f64) -> DVec3 {
     const H: f64 = 0.1;
     let t = (percent - from) / (to - from);
     if t >= 1.0 {
-        return DVec2::ZERO;
+        return DVec3::ZERO;
     }
     let slope = (f(from + H) - f(from - H)) / (2.0 * H) * (to - from);
     (f(from) * (1.0 + 2.0 * t) + slope * t) * (1.0 - t) * (1.0 - t)
-}
-
-/// The joints of the character, with the ends of its outermost bones for whoever draws the clip.
-fn skeleton(character: &Character) -> Skeleton {
-    let ends = |name: &str| match name {
-        "head" => vec![DVec3::new(0.0, 0.237, 0.0)],
-        "left_hand" => vec![DVec3::new(0.183, 0.0, 0.0)],
-        "right_hand" => vec![DVec3::new(-0.183, 0.0, 0.0)],
-        "left_toes" | "right_toes" => vec![DVec3::new(0.0, -0.015, 0.072)],
-        _ => vec![],
-    };
-    let joints = character.bodies.iter().map(|b| Joint {
-        name: b.name.clone(),
-        parent: b.parent,
-        offset: b.offset,
-        rest: b.rest,
-        end_sites: ends(&b.name),
-    });
-    Skeleton {
-        joints: joints.collect(),
-    }
 }
 
 /// Prints what came of the tables.
@@ -678,7 +663,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let character = Character::load(&root.join("data/characters/humanoid.toml"))?;
     let walk = Walk::new(Leg::new(&character)?)?;
-    let skeleton = skeleton(&character);
+    let skeleton = character.skeleton();
 
     // one frame more than a cycle has: a looped clip ends where it begins, a cycle later
     let percent = |frame: usize| 100.0 * (frame + START) as f64 / FRAMES as f64;

@@ -5,8 +5,8 @@
 //!
 //! tables (% of the cycle → degrees) → smooth periodic curves
 //!    → pelvis path: what the stance leg's published angles say, fitted with a few harmonics
-//!    → feet: in stance rolling without slip over heel, sole, ball and toe tip; in swing the path the angles say,
-//!            moved to join both footholds
+//!    → feet: in stance rolling without slip over heel, sole, ball and toe tip; in swing where the angles put them,
+//!            with what they are off at both footholds faded in and out
 //!    → hip, knee and ankle by inverse kinematics: the published angles with the smallest change that keeps the feet
 //! ```
 //!
@@ -17,8 +17,8 @@
 //! To change the walk, change a number in the tables below and run the program again; `tests/walk_clip.rs` says whether
 //! the result still is a walk.
 //!
-//! Conventions: Y up, facing +Z, left at +X. In the tables the angles have the signs of their sources, named at each one
-//! (flexion and dorsiflexion positive); about +X hip flexion is negative, knee flexion and toe down are positive.
+//! Conventions: Y up, facing +Z, left at +X. In the tables the angles have the signs of their sources, named at each
+//! one (flexion and dorsiflexion positive); about +X hip flexion is negative, knee flexion and toe down are positive.
 
 use std::error::Error;
 use std::f64::consts::TAU;
@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use ambler::character::Character;
 use ambler::clip::Clip;
 use ambler::math::euler::Axis;
-use ambler::math::rotation::angle_between;
+use ambler::math::rotation::{angle_between, slerp};
 use ambler::motion::bvh;
 use ambler::skeleton::{Pose, Skeleton};
 use glam::{DMat3, DQuat, DVec3};
@@ -35,14 +35,14 @@ use nalgebra::{DMatrix, DVector};
 
 // ---- time -----------------------------------------------------------------------------------------------------------
 
-/// 132 frames of 1/120 s: a cycle of 1.1 s, 109 steps a minute. Men walk at 111, women at 117 [P, ch. 1]. Even, so that half a
-/// cycle is a whole number of frames, too.
+/// 132 frames of 1/120 s: a cycle of 1.1 s, 109 steps a minute. Men walk at 111, women at 117 [P, ch. 1]. Even, so
+/// that half a cycle is a whole number of frames, too.
 const FRAMES: usize = 132;
 const FRAME_TIME: f64 = 1.0 / 120.0;
 /// Percent of the cycle at which a foot leaves the ground [P, ch. 1].
 const TOE_OFF: f64 = 61.0;
-/// Until here the swing leg has left behind what it took along from stance, and from there it prepares for the next one,
-/// percent.
+/// Until here the swing leg has left behind what it took along from stance, and from there it prepares for the next
+/// one, percent.
 const LIFT_OFF: f64 = 78.0;
 const LANDING: f64 = 84.0;
 /// Frame 0 is this many frames after the left heel strike, at 9 % of the cycle: the left foot has come down flat and
@@ -51,14 +51,14 @@ const START: usize = 12;
 
 // ---- tables: (percent of the cycle from the leg's own heel strike, degrees) -----------------------------------------
 //
-// [P] J. Perry and J. Burnfield, "Gait Analysis: Normal and Pathological Function", 2nd ed., SLACK 2010: the angle at the
-//     end of each of the eight phases (0, 12, 31, 50, 62, 75, 87, 100 %), chapters 3 (ankle, foot), 4 (knee), 5 (hip), 6 (pelvis
-//     and trunk), 7 (arm).
-// [W] D. Winter, "Biomechanics and Motor Control of Human Movement", 4th ed., Wiley 2009, normal walking: where between those
-//     ends the curves have their extremes.
+// [P] J. Perry and J. Burnfield, "Gait Analysis: Normal and Pathological Function", 2nd ed., SLACK 2010: the angle at
+//     the end of each of the eight phases (0, 12, 31, 50, 62, 75, 87, 100 %), chapters 4 (ankle, foot), 5 (knee), 6
+//     (hip), 7 (pelvis and trunk), 8 (arm). Where a number here is not the book's, data/clips/README.md says so.
+// [W] D. Winter, "Biomechanics and Motor Control of Human Movement", 4th ed., Wiley 2009, normal walking: where
+//     between those ends the curves have their extremes.
 
-/// Thigh against the vertical, flexion positive [P]; largest extension just after the other foot's contact, largest flexion
-/// at 85 % [W].
+/// Thigh against the vertical, flexion positive [P]; largest extension just after the other foot's contact, largest
+/// flexion at 85 % [W].
 const THIGH: &[[f64; 2]] = &[
     [0.0, 21.0],
     [12.0, 18.0],
@@ -71,8 +71,8 @@ const THIGH: &[[f64; 2]] = &[
     [90.0, 25.5],
 ];
 
-/// Knee flexion [P]: 5 at contact, 15-20 in loading response, 5 at the end of terminal stance, 40 at toe-off, 60 in initial
-/// swing; the peaks at 14 and 72 % [W].
+/// Knee flexion [P]: 5 at contact, 15-20 in loading response, 5 at the end of terminal stance, 40 at toe-off, 60 in
+/// initial swing; the peaks at 14 and 72 % [W].
 const KNEE: &[[f64; 2]] = &[
     [0.0, 5.0],
     [14.0, 17.0],
@@ -85,27 +85,30 @@ const KNEE: &[[f64; 2]] = &[
     [97.0, 3.0],
 ];
 
-/// Foot against the floor, toe down positive. Outside of foot flat it is knee flexion − thigh flexion − ankle
-/// dorsiflexion with the ankle at 0 at contact, 10 dorsiflexed at 50 %, 15 plantar flexed at toe-off, 5 plantar flexed
-/// at 75 % and 0 from 87 % on [P]. Foot flat from forefoot contact to heel rise [P]; the smoothing shortens it on both sides.
+/// Foot against the floor, toe down positive. Of these only the course counts: the ankle follows by inverse kinematics.
+/// Outside of foot flat it is knee flexion − thigh flexion − ankle
+/// dorsiflexion with the ankle at 0 at contact, 10 dorsiflexed at 50 %, 15 plantar flexed at toe-off, 5 plantar
+/// flexed at 75 % and 0 from 87 % on [P]. Foot flat from forefoot contact to heel rise [P]; the smoothing shortens it
+/// on both sides.
 const FOOT: &[[f64; 2]] = &[
-    [0.0, -18.0],
+    [0.0, -14.0],
     [6.0, 0.0],
     [35.0, 0.0],
-    [43.0, 6.0],
-    [50.0, 19.0],
+    [43.0, 2.5],
+    [50.0, 13.0],
     [62.0, 68.0],
     [66.0, 73.0],
     [75.0, 46.0],
     [80.0, 19.0],
     [87.0, 2.0],
-    [96.0, -23.0],
+    [96.0, -19.0],
 ];
 
 /// Toes against the floor, toe down positive: flat until the last third of pre-swing, when the foot rolls over their
-/// tip; extended by 60 against the foot at toe-off, by a few degrees in swing [P]. Before foot flat they go with the foot.
+/// tip; extended by 60 against the foot at toe-off, by a few degrees in swing [P]. Before foot flat they go with the
+/// foot.
 const TOES: &[[f64; 2]] = &[
-    [0.0, -19.0],
+    [0.0, -15.0],
     [6.0, 0.0],
     [52.0, 0.0],
     [57.0, 3.0],
@@ -114,7 +117,7 @@ const TOES: &[[f64; 2]] = &[
     [75.0, 31.0],
     [80.0, 7.0],
     [87.0, -6.0],
-    [96.0, -28.0],
+    [96.0, -23.0],
 ];
 
 /// Pelvis, from the left heel strike. Turn in the transverse plane, left side forward positive: 5 each way [P], largest
@@ -129,45 +132,53 @@ const PELVIS_DROP: &[[f64; 2]] = &[
     [63.0, -4.0],
     [80.0, -1.0],
 ];
-const PELVIS_TILT: f64 = 1.5;
+const PELVIS_TILT: f64 = 2.0;
 
-/// Thorax in the world. It turns against the pelvis, 7 in all (M. Murray, A. Drought, R. Kory, "Walking patterns of normal
-/// men", J. Bone Joint Surg. 46-A, 1964). It leans forward by a few degrees and nods by about 1 twice a cycle (A. Thorstensson et al.,
-/// "Trunk movements in human locomotion", Acta Physiol. Scand. 121, 1984). The head stays level and straight
-/// (T. Pozzo, A. Berthoz, L. Lefort, "Head stabilization during various locomotor tasks in humans", Exp. Brain Res. 82, 1990).
+/// Thorax in the world. It turns against the pelvis, 7 in all (M. Murray, A. Drought, R. Kory, "Walking patterns of
+/// normal men", J. Bone Joint Surg. 46-A, 1964). It leans forward by a few degrees and nods by about 1 twice a cycle
+/// (A. Thorstensson et al., "Trunk movements in human locomotion", Acta Physiol. Scand. 121, 1984). The head stays
+/// level and straight (T. Pozzo, A. Berthoz, L. Lefort, "Head stabilization during various locomotor tasks in
+/// humans", Exp. Brain Res. 82, 1990).
 const THORAX_TURN: f64 = 3.5;
 const THORAX_LEAN: f64 = 3.0;
 const THORAX_NOD: f64 = 1.0;
 
 /// Shoulder flexion and elbow flexion of the arm, as middle and amplitude of one wave a cycle: shoulder from 24 of
-/// extension at the same side's heel strike to 8 of flexion at the other's, elbow between 20 and 44 ([P] after M. Murray, S.
-/// Sepic, E. Barnard, "Patterns of sagittal rotation of the upper limbs in walking", Phys. Ther. 47, 1967). The forearm follows
-/// the upper arm by some 5 % of the cycle.
+/// extension at the same side's heel strike to 8 of flexion at the other's, elbow between 20 and 44 ([P] after M.
+/// Murray, S. Sepic, E. Barnard, "Patterns of sagittal rotation of the upper limbs in walking", Phys. Ther. 47,
+/// 1967). The forearm follows the upper arm by some 5 % of the cycle.
 const SHOULDER: [f64; 2] = [-8.0, 16.0];
 const ELBOW: [f64; 2] = [32.0, 12.0];
 const ELBOW_LAG: f64 = 5.0;
-/// Arms hang this far away from the side; with less the hands would touch the thighs.
-const ARM_ABDUCTION: f64 = 12.0;
+/// Arms hang this far away from the side, so that the hands pass the thighs with some room.
+const ARM_ABDUCTION: f64 = 8.0;
 
-/// Sway of the pelvis to either side, metres: 4 cm in all, as for the centre of mass at this speed (M. Orendurff et al., "The
-/// effect of walking speed on center of mass displacement", J. Rehabil. Res. Dev. 41, 2004). An inverted pendulum 0.95 m
-/// high that changes feet every 0.55 m s agrees: ω² / (ω² + Ω²) · 4/π · 0.065 m = 0.020 m.
-const SWAY: f64 = 0.020;
-/// Sway and turn to the stance side peak in the middle of single support, percent.
-const MID_STANCE: f64 = 31.0;
+/// Sway of the pelvis to the left and surge ahead of its even progress: waves of [times a cycle, amplitude in metres,
+/// percent of the peak]. Their sizes are those of published walks: 4 to 5 cm from side to side at this speed (M.
+/// Orendurff et al., "The effect of walking speed on center of mass displacement", J. Rehabil. Res. Dev. 41, 2004),
+/// fastest in double support and slowest in mid stance. Amplitudes and phases, and how far the pelvis is ahead of
+/// where the angles have it, were searched for so that the centre of pressure that the motion asks for (whole-body
+/// momentum, frame by frame) lies under the feet that stand. The angles alone ask for one up to half a metre off.
+const SWAY: [[f64; 3]; 2] = [[1.0, 0.028, 27.5], [3.0, 0.0036, 13.5]];
+const SURGE: [[f64; 3]; 1] = [[2.0, 0.0141, 18.75]];
+const AHEAD: f64 = 0.010;
 
-/// Half the distance between the ankles' tracks, metres. Published strides are 8 to 10 cm wide; the character's feet are
-/// boxes 9 cm wide that need 3 cm to pass each other.
+/// Half the distance between the ankles' tracks, metres. Published strides are 8 to 10 cm wide; the character's feet
+/// are boxes 9 cm wide that need 3 cm to pass each other.
 const HALF_WIDTH: f64 = 0.065;
 /// Toes point outward by 7 degrees in Murray 1964; less here, where the foot has no outer and inner border to roll on.
 const TOE_OUT: f64 = 5.0;
 /// The knee's plane lies between the line of progression and the foot's.
 const KNEE_OUT: f64 = 2.5;
-/// Lowest point of the foot in mid swing, metres; 1 to 2 cm in Winter's "Foot trajectory in human gait", Phys. Ther. 72,
-/// 1992.
+/// Lowest point of the foot in mid swing, metres; 1 to 2 cm in Winter's "Foot trajectory in human gait", Phys. Ther.
+/// 72, 1992.
 const CLEARANCE: f64 = 0.015;
 /// Least knee flexion; a straight leg has no inverse.
-const LEAST_KNEE: f64 = 6.0;
+const LEAST_KNEE: f64 = 4.0;
+
+/// A pelvis that has to be lowered or a swing foot that has to be lifted by more than this is an error in the tables,
+/// metres.
+const MOST_CHANGE: f64 = 0.1;
 
 /// Width of the box that is run over each curve three times, percent of the cycle: makes them twice differentiable and
 /// leaves what is straight for longer than its threefold as it was.
@@ -182,8 +193,8 @@ struct Curve(Vec<f64>);
 const SAMPLES: usize = 20 * FRAMES;
 
 impl Curve {
-    /// Through the rows of a table without overshoot (F. Fritsch and R. Carlson's monotone cubics, SIAM J. Numer. Anal. 17,
-    /// 1980), then smoothed.
+    /// Through the rows of a table without overshoot (F. Fritsch and J. Butland's monotone cubics, SIAM J. Sci.
+    /// Stat. Comput. 5, 1984), then smoothed.
     fn new(table: &[[f64; 2]]) -> Curve {
         let n = table.len();
         // rows go round: row n is row 0 a cycle later
@@ -232,6 +243,12 @@ impl Curve {
 /// `cos` of a number of percents of the cycle, `harmonic` times a cycle.
 fn wave(percent: f64, harmonic: f64) -> f64 {
     libm::cos(TAU * harmonic * percent / 100.0)
+}
+
+/// Sum of a table of waves: [times a cycle, amplitude, percent of the peak].
+fn waves(table: &[[f64; 3]], percent: f64) -> f64 {
+    let one = |&[harmonic, amplitude, peak]: &[f64; 3]| amplitude * wave(percent - peak, harmonic);
+    table.iter().map(one).sum()
 }
 
 fn about(axis: Axis, degrees: f64) -> DQuat {
@@ -310,9 +327,11 @@ struct Walk {
     foot: Curve,
     toes: Curve,
     drop: Curve,
-    /// Coefficients of the pelvis's height and progress in [`harmonics`]; the progress has the stride behind them.
+    /// Coefficients of the pelvis's height in [`harmonics`].
     height: DVector<f64>,
-    progress: DVector<f64>,
+    /// Where the pelvis is at percent 0, and the length of a cycle on the ground, metres.
+    start: f64,
+    stride: f64,
     /// How far the pelvis is lowered from there, metres.
     lowered: f64,
     /// How much the swing foot is lifted to clear the ground, metres.
@@ -335,19 +354,15 @@ impl Walk {
             toes: Curve::new(TOES),
             drop: Curve::new(PELVIS_DROP),
             height: DVector::zeros(5),
-            progress: DVector::zeros(6),
+            start: 0.0,
+            stride: 0.0,
             lowered: 0.0,
             lift: 0.0,
         };
         walk.fit_pelvis()?;
-        walk.lower_until_knees_bend();
-        walk.lift_swing();
+        walk.lower_until_knees_bend()?;
+        walk.lift_swing()?;
         Ok(walk)
-    }
-
-    /// Length of a cycle on the ground, metres.
-    fn stride(&self) -> f64 {
-        self.progress[5]
     }
 
     // -- pelvis and trunk, percents from the left heel strike
@@ -361,11 +376,11 @@ impl Walk {
 
     fn pelvis_position(&self, percent: f64) -> DVec3 {
         let h = harmonics(percent);
-        let dot = |c: &DVector<f64>| (0..5).map(|k| c[k] * h[k]).sum::<f64>();
+        let height: f64 = (0..5).map(|k| self.height[k] * h[k]).sum();
         DVec3::new(
-            SWAY * wave(percent - MID_STANCE, 1.0),
-            dot(&self.height) - self.lowered,
-            dot(&self.progress) + self.stride() * percent / 100.0,
+            waves(&SWAY, percent),
+            height - self.lowered,
+            self.start + waves(&SURGE, percent) + self.stride * percent / 100.0,
         )
     }
 
@@ -380,18 +395,20 @@ impl Walk {
         about(Axis::X, thigh) * self.leg.knee + about(Axis::X, thigh + self.knee.at(percent)) * self.leg.ankle
     }
 
-    /// The pelvis goes where the published angles of the left leg, standing on a foot that rolls without slip, put it:
-    /// height and progress by least squares over the stance, single support counting most. The right leg says the same half
-    /// a cycle later, because only waves that are the same for both are fitted.
+    /// The pelvis goes where the published angles of the left leg, standing on a foot that rolls without slip, put
+    /// it: height and progress by least squares over the stance, single support counting most. The right leg says the
+    /// same half a cycle later, because only waves that are the same for both are fitted.
     fn fit_pelvis(&mut self) -> Result<(), Box<dyn Error>> {
         const BEFORE: usize = 5;
         let count = BEFORE + TOE_OFF as usize;
         let mut basis = DMatrix::zeros(count, 6);
+        let mut loads = vec![0.0; count];
         let (mut heights, mut places) = (DVector::zeros(count), DVector::zeros(count));
         for i in 0..count {
             let percent = i as f64 - BEFORE as f64;
             // the trailing leg gives up its load from the other foot's contact on; its knee and ankle can follow
             let load = ((TOE_OFF - percent) / (TOE_OFF - 50.0)).min(1.0);
+            loads[i] = load;
             let place = self.standing(percent).ankle
                 - self.published_leg(percent)
                 - self.pelvis_rotation(percent) * self.leg.hip;
@@ -399,19 +416,25 @@ impl Walk {
                 basis[(i, k)] = h * load;
             }
             basis[(i, 5)] = percent / 100.0 * load;
-            heights[i] = place.y * load;
-            places[i] = place.z * load;
+            places[i] = (place.z - waves(&SURGE, percent)) * load;
         }
-        // waves four times a cycle are more than half a stance can tell of the progress beside its slope
-        let few = basis.select_columns(&[0, 1, 2, 5]);
-        let progress = few.svd(true, true).solve(&places, 1e-9)?;
-        self.progress = DVector::from_vec(vec![progress[0], progress[1], progress[2], 0.0, 0.0, progress[3]]);
+        let line = basis.select_columns(&[0, 5]).svd(true, true).solve(&places, 1e-9)?;
+        (self.start, self.stride) = (line[0] + AHEAD, line[1]);
+        // the height at which the leg, as long as published, reaches its foot from there
+        for i in 0..count {
+            let percent = i as f64 - BEFORE as f64;
+            let ankle = self.standing(percent).ankle;
+            let hip = self.pelvis_rotation(percent) * self.leg.hip;
+            let ahead = ankle.z - (self.pelvis_position(percent).z + hip.z);
+            let length = self.published_leg(percent).length();
+            heights[i] = (ankle.y + libm::sqrt(length * length - ahead * ahead) - hip.y) * loads[i];
+        }
         self.height = basis.columns(0, 5).into_owned().svd(true, true).solve(&heights, 1e-9)?;
         Ok(())
     }
 
     /// Lowers the pelvis until no leg has to be straighter than [`LEAST_KNEE`] to reach its foot.
-    fn lower_until_knees_bend(&mut self) {
+    fn lower_until_knees_bend(&mut self) -> Result<(), Box<dyn Error>> {
         let (a, b) = (self.leg.knee.length(), self.leg.ankle.length());
         let reach = libm::sqrt(a * a + b * b + 2.0 * a * b * libm::cos(LEAST_KNEE.to_radians()));
         let too_far = |walk: &Walk| {
@@ -422,13 +445,19 @@ impl Walk {
         };
         while too_far(self) {
             self.lowered += 1e-4;
+            if self.lowered > MOST_CHANGE {
+                return Err(
+                    "a leg does not reach its foot: the tables of thigh, knee and foot contradict each other".into(),
+                );
+            }
         }
+        Ok(())
     }
 
     // -- the left foot, percents from its heel strike, at z = 0 where the ankle is in foot flat
 
-    /// The foot standing: it turns about the back edge of the heel, lies flat, turns about the ball with the toes flat, and
-    /// then about the toes' front edge. Continued before and after the stance, where swing takes over.
+    /// The foot standing: it turns about the back edge of the heel, lies flat, turns about the ball with the toes
+    /// flat, and then about the toes' front edge. Continued before and after the stance, where swing takes over.
     fn standing(&self, percent: f64) -> Foot {
         let (pitch, toe_pitch) = (self.foot.at(percent), self.toes.at(percent));
         let leg = &self.leg;
@@ -452,17 +481,13 @@ impl Walk {
         DVec3::new(HALF_WIDTH, 0.0, 0.0) + about(Axis::Y, TOE_OUT) * self.standing(percent).ankle
     }
 
-    /// Of the leg whose ankle is here: knee flexion, lean of the line from hip to ankle (foot in front positive), radians, and the
-    /// ankle's place across, metres.
+    /// Of the leg whose ankle is here: knee flexion, lean of the line from hip to ankle (foot in front positive),
+    /// radians, and the ankle's place across, metres.
     fn flexion_lean_track(&self, percent: f64, ankle: DVec3) -> DVec3 {
         let down = ankle - self.hip(percent);
         let (a, b) = (self.leg.knee.length(), self.leg.ankle.length());
         let cos = (down.y * down.y + down.z * down.z - a * a - b * b) / (2.0 * a * b);
-        DVec3::new(
-            libm::acos(cos.clamp(-1.0, 1.0)),
-            libm::atan2(down.z, -down.y),
-            ankle.x,
-        )
+        DVec3::new(libm::acos(cos.clamp(-1.0, 1.0)), libm::atan2(down.z, -down.y), ankle.x)
     }
 
     /// The other way round.
@@ -476,9 +501,10 @@ impl Walk {
 
     /// The left ankle in the world, 0 to 100 percent.
     ///
-    /// In swing the leg goes from the standing one's knee angle and lean to the published ones and on to those of the next
-    /// stance. Differences and their rates are carried over at both ends, so that the leg does not jerk when the ground
-    /// takes over; doing this with places instead of angles would jerk the nearly straight knee at heel strike.
+    /// In swing the leg goes from the standing one's knee angle and lean to the published ones and on to those of the
+    /// next stance. Differences and their rates are carried over at both ends, so that the leg does not jerk when the
+    /// ground takes over; doing this with places instead of angles would jerk the nearly straight knee at heel
+    /// strike.
     fn ankle(&self, percent: f64) -> DVec3 {
         if percent <= TOE_OFF {
             return self.standing_ankle(percent);
@@ -489,11 +515,12 @@ impl Walk {
             self.flexion_lean_track(p, ankle)
         };
         let before = |p: f64| self.flexion_lean_track(p, self.standing_ankle(p)) - published(p);
-        let step = DVec3::new(0.0, 0.0, self.stride());
+        let step = DVec3::new(0.0, 0.0, self.stride);
         let after = |p: f64| self.flexion_lean_track(p, self.standing_ankle(p - 100.0) + step) - published(p);
         let leg = published(percent) + fade(before, TOE_OFF, LIFT_OFF, percent) + fade(after, 100.0, LANDING, percent);
         let t = (percent - TOE_OFF) / (100.0 - TOE_OFF);
-        let bump = 64.0 * (t * (1.0 - t)).powi(3);
+        let arch = 4.0 * t * (1.0 - t);
+        let bump = arch * arch * arch;
         self.ankle_of(percent, leg) + DVec3::new(0.0, self.lift * bump, 0.0)
     }
 
@@ -506,7 +533,7 @@ impl Walk {
     }
 
     /// Lifts the swing foot until it clears the ground.
-    fn lift_swing(&mut self) {
+    fn lift_swing(&mut self) -> Result<(), Box<dyn Error>> {
         let low = |walk: &Walk| {
             (0..SAMPLES)
                 .map(|i| 100.0 * i as f64 / SAMPLES as f64)
@@ -516,7 +543,11 @@ impl Walk {
         };
         while low(self) {
             self.lift += 1e-4;
+            if self.lift > MOST_CHANGE {
+                return Err("the swing foot drags: bend the knee more or lift the toes in the tables".into());
+            }
         }
+        Ok(())
     }
 
     // -- poses
@@ -564,7 +595,7 @@ impl Walk {
         let thorax = about(Axis::Y, THORAX_TURN * wave(percent, 1.0))
             * about(Axis::X, THORAX_LEAN + THORAX_NOD * wave(percent, 2.0));
         let spine = pelvis.conjugate() * thorax;
-        let half = DQuat::IDENTITY.slerp(spine, 0.5);
+        let half = slerp(DQuat::IDENTITY, spine, 0.5);
         set("abdomen", half);
         set("thorax", half.conjugate() * spine);
         set("head", thorax.conjugate());
@@ -609,9 +640,10 @@ fn fade(f: impl Fn(f64) -> DVec3, from: f64, to: f64, percent: f64) -> DVec3 {
 /// Prints what came of the tables.
 fn report(walk: &Walk) {
     let seconds = FRAMES as f64 * FRAME_TIME;
-    let stride = walk.stride();
+    let stride = walk.stride;
     println!(
-        "cycle {seconds:.3} s, {:.1} steps/min, stride {stride:.3} m, speed {:.3} m/s, pelvis lowered by {:.1} mm, swing lifted by {:.1} mm",
+        "cycle {seconds:.3} s, {:.1} steps/min, stride {stride:.3} m, speed {:.3} m/s,\n\
+         pelvis lowered by {:.1} mm, swing lifted by {:.1} mm",
         120.0 / seconds,
         stride / seconds,
         walk.lowered * 1e3,
@@ -634,7 +666,8 @@ fn report(walk: &Walk) {
         ankle_sum += (ankle - ankle_0).powi(2) / 100.0;
         if i % 5 == 0 {
             println!(
-                "{i:5} {thigh:7.1} {thigh_0:10.1} {bend:6.1} {knee_0:10.1} {ankle:6.1} {ankle_0:10.1}   foot {pitch:6.1} lowest {:.4}",
+                "{i:5} {thigh:7.1} {thigh_0:10.1} {bend:6.1} {knee_0:10.1} {ankle:6.1} {ankle_0:10.1}   \
+                 foot {pitch:6.1}, lowest point {:.4} m",
                 walk.foot_at(p).lowest(&walk.leg)
             );
         }
@@ -645,13 +678,6 @@ fn report(walk: &Walk) {
         knee_sum.sqrt(),
         ankle_sum.sqrt()
     );
-    if std::env::var("DBG").is_ok() {
-        let k = |p: f64| angle_between(walk.leg_rotations(p.rem_euclid(100.0))[1], DQuat::IDENTITY).to_degrees();
-        for i in 90..107 {
-            let p = i as f64;
-            println!("{p} knee {:.1} rate {:.0} /s published {:.1}", k(p), (k(p + 0.3) - k(p - 0.3)) / 0.6 * 100.0 / seconds, walk.knee.at(p));
-        }
-    }
     let h = |p| walk.pelvis_position(p);
     let (low, high) = (0..100).fold((f64::INFINITY, 0.0f64), |(l, u), i| {
         (l.min(h(i as f64).y), u.max(h(i as f64).y))

@@ -1,5 +1,5 @@
-//! `data/clips/walk.bvh` is a walk of the humanoid, whoever made it: measured on the file alone, through the soles of the
-//! character's shapes.
+//! `data/clips/walk.bvh` is a walk of the humanoid, whoever made it: measured on the file alone, through the soles of
+//! the character's shapes.
 
 use std::path::Path;
 
@@ -43,8 +43,8 @@ fn sole(character: &Character, clip: &Clip, model: &ModelPose, side: &str) -> Ve
             };
             for corner in 0..8 {
                 let sign = |bit: i32| if corner & bit == 0 { -1.0 } else { 1.0 };
-                let local = collider.position
-                    + collider.rotation * (half_extents * DVec3::new(sign(1), sign(2), sign(4)));
+                let local =
+                    collider.position + collider.rotation * (half_extents * DVec3::new(sign(1), sign(2), sign(4)));
                 points.push(model.end_site(joint, local));
             }
         }
@@ -94,7 +94,8 @@ fn the_clip_is_of_the_humanoid() {
 
 #[test]
 fn speed_stride_and_cadence_are_those_of_normal_gait() {
-    // 1.1-1.25 m/s in strides of 1.2-1.5 m straight ahead, 105-118 steps a minute; half a cycle is a whole number of frames
+    // 1.1-1.25 m/s in strides of 1.2-1.5 m straight ahead, 105-118 steps a minute; half a cycle is a whole number of
+    // frames
     let (_, clip) = load();
     let step = stride(&clip);
     assert!((1.2..1.5).contains(&step.z), "{step}");
@@ -134,8 +135,8 @@ fn halves_of_the_cycle_are_mirror_images() {
 
 #[test]
 fn the_loop_closes_in_position_and_velocity() {
-    // the last frame is the first one a stride later, and the rates on both sides of the seam differ no more than between
-    // neighbouring frames elsewhere
+    // the last frame is the first one a stride later, and the rates on both sides of the seam differ no more than
+    // between neighbouring frames elsewhere
     let (_, clip) = load();
     let last = clip.frames.len() - 1;
     let rates = |f: usize| -> Vec<DVec3> {
@@ -172,8 +173,8 @@ fn a_hundred_cycles_stay_at_the_same_height() {
 
 #[test]
 fn the_lower_foot_is_on_the_ground_and_none_below_it() {
-    // in every frame, and half way between frames, the lowest point of both soles is at height 0; between frames the clip is
-    // interpolated, which costs some tenths of a millimetre
+    // in every frame, and half way between frames, the lowest point of both soles is at height 0; between frames the
+    // clip is interpolated, which costs some tenths of a millimetre
     let (character, clip) = load();
     for f in 0..2 * (clip.frames.len() - 1) {
         let pose = clip.sample(0.5 * f as f64 * clip.frame_time);
@@ -189,8 +190,8 @@ fn the_lower_foot_is_on_the_ground_and_none_below_it() {
 
 #[test]
 fn standing_feet_do_not_slide() {
-    // what touches the ground in two frames running has not moved: the least displacement among the touching points, summed
-    // over a stance
+    // what touches the ground in two frames running has not moved: the least displacement among the touching points,
+    // summed over a stance
     let (character, clip) = load();
     let soles = soles(&character, &clip);
     for side in 0..2 {
@@ -198,9 +199,7 @@ fn standing_feet_do_not_slide() {
         for pair in soles.windows(2) {
             let [before, after] = [&pair[0][side], &pair[1][side]];
             let touching = before.iter().zip(after).filter(|(a, b)| a.y < TOUCH && b.y < TOUCH);
-            let moved = touching
-                .map(|(a, b)| (*b - *a).length())
-                .fold(f64::INFINITY, f64::min);
+            let moved = touching.map(|(a, b)| (*b - *a).length()).fold(f64::INFINITY, f64::min);
             slip += if moved.is_finite() { moved } else { 0.0 };
         }
         assert!(slip < 1e-3, "side {side}: {slip} m");
@@ -209,8 +208,8 @@ fn standing_feet_do_not_slide() {
 
 #[test]
 fn feet_support_and_swing_as_in_walking() {
-    // each foot is on the ground for 58-65 % of the cycle, in one piece, both together for 16-30 %; in swing, away from its
-    // footholds, no point comes closer to the ground than 5 mm
+    // each foot is on the ground for 58-65 % of the cycle, in one piece, both together for 16-30 %; in swing, away
+    // from its footholds, no point comes closer to the ground than 5 mm
     let (character, clip) = load();
     let soles = soles(&character, &clip);
     let frames = clip.frames.len() - 1;
@@ -268,7 +267,11 @@ fn joints_stay_within_the_characters_limits() {
                 (Limit::Range([[low, high], _]), Joint::Hinge { axis }) => {
                     let angle = twist_angle(q, axis);
                     // a hinge turns about its axis only
-                    assert!(angle_between(q, DQuat::from_axis_angle(axis, angle)) < 1e-8, "{}", body.name);
+                    assert!(
+                        angle_between(q, DQuat::from_axis_angle(axis, angle)) < 1e-8,
+                        "{}",
+                        body.name
+                    );
                     (angle - low).min(high - angle)
                 }
                 (

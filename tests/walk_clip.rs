@@ -152,6 +152,7 @@ fn the_loop_closes_in_position_and_velocity() {
     }
     let all: Vec<_> = (0..last).map(rates).collect();
     let inside = all.windows(2).fold(0.0f64, |m, w| m.max(jump(&w[0], &w[1])));
+    println!("largest change of a rate within a frame: {inside:.2} rad/s");
     let seam = jump(&all[last - 1], &all[0]);
     assert!(seam <= inside, "{seam} rad/s at the seam, at most {inside} elsewhere");
     // no joint changes its rate by more than 3 rad/s within a frame: there are no jerks
@@ -202,6 +203,7 @@ fn standing_feet_do_not_slide() {
             let moved = touching.map(|(a, b)| (*b - *a).length()).fold(f64::INFINITY, f64::min);
             slip += if moved.is_finite() { moved } else { 0.0 };
         }
+        println!("side {side}: slips by {:.3} mm", slip * 1e3);
         assert!(slip < 1e-3, "side {side}: {slip} m");
     }
 }
@@ -215,12 +217,14 @@ fn feet_support_and_swing_as_in_walking() {
     let frames = clip.frames.len() - 1;
     let stands = |side: usize, f: usize| lowest(&soles[f % frames][side]) < TOUCH;
     let share = |count: usize| count as f64 / frames as f64;
-    for side in 0..2 {
+    for side in [0, 1] {
         let stance = share((0..frames).filter(|&f| stands(side, f)).count());
         assert!((0.58..0.65).contains(&stance), "side {side}: {stance}");
-        let lifts = (0..frames).filter(|&f| stands(side, f) && !stands(side, f + 1));
-        assert_eq!(lifts.clone().count(), 1);
-        let lift = lifts.last().unwrap();
+        let lifts: Vec<usize> = (0..frames)
+            .filter(|&f| stands(side, f) && !stands(side, f + 1))
+            .collect();
+        assert_eq!(lifts.len(), 1, "side {side} lifts off in frames {lifts:?}");
+        let lift = lifts[0];
         let swing = (1..frames).take_while(|&k| !stands(side, lift + k)).count();
         // the first fifth rises from the toes, the last one sinks to the heel
         for k in swing / 5..=swing - swing / 5 {

@@ -113,7 +113,7 @@ fn positions_by_matrices(text: &str, frame: usize) -> Vec<(String, [f64; 3])> {
                     if channel.ends_with("position") {
                         translation[axis] = value;
                     } else {
-                        let (sin, cos) = value.to_radians().sin_cos();
+                        let (sin, cos) = libm::sincos(value.to_radians());
                         let (i, j) = ((axis + 1) % 3, (axis + 2) % 3);
                         let mut r = identity;
                         r[i][i] = cos;

@@ -31,7 +31,7 @@ use glam::{DQuat, DVec3};
 use self::collision::{Collision, ContactPoint, NO_LINK, NewCollider};
 use self::drive::Drive;
 use self::limits::{ActiveLimit, SLOTS};
-use self::rows::Rows;
+use self::rows::{Correction, Rows};
 use super::{
     Actuation, BodyRef, BodyState, BuildError, CharacterState, Contact, Engine, EngineKind, ExternalForce,
     JointPosition, RestoreError, Scene, Snapshot, StepError, StepReport, StepTimes, Wrench, measure, shapes, validate,
@@ -122,10 +122,7 @@ struct Scratch {
     v_plus: Vec<f64>,
     u: Vec<f64>,
     correction: Vec<f64>,
-    wanted_contacts: Vec<f64>,
-    wanted_limits: Vec<f64>,
-    normals: Vec<f64>,
-    limit_corrections: Vec<f64>,
+    position_correction: Correction,
     saturation: Vec<i8>,
     refactor: Vec<bool>,
     /// Per articulation: linear impulse, angular impulse about its centre of mass, pseudo impulse, touches something fixed.

@@ -23,6 +23,20 @@ pub(super) struct Side {
     pub len: usize,
 }
 
+/// What a contact row is made of.
+pub(super) struct NewContact {
+    /// Index of the contact point.
+    pub point: usize,
+    pub sides: [Side; 2],
+    /// Number of leading chain entries that both sides have in common.
+    pub shared: usize,
+    pub frame: DMat3,
+    pub offset: DVec3,
+    pub friction: f64,
+    /// Where the iteration starts.
+    pub impulse: DVec3,
+}
+
 /// A contact: normal and two tangents. Vectors are in that frame (normal first).
 #[derive(Clone, Debug)]
 pub(super) struct ContactRow {
@@ -68,6 +82,17 @@ struct Acceleration {
     u_before: Vec<f64>,
 }
 
+/// Positions corrected by pseudo impulses, see [`Rows::correct`]. Rows in their order.
+#[derive(Clone, Default)]
+pub(super) struct Correction {
+    /// Rate at which each row shall move at least; minus infinity leaves it out.
+    pub wanted_contacts: Vec<f64>,
+    pub wanted_limits: Vec<f64>,
+    /// Pseudo impulses that do it.
+    pub contacts: Vec<f64>,
+    pub limits: Vec<f64>,
+}
+
 /// Rows of one step with their coefficients.
 #[derive(Clone, Default)]
 pub(super) struct Rows {
@@ -107,18 +132,9 @@ impl Side {
 }
 
 impl ContactRow {
-    /// Row of the contact point `point` between two sides whose coefficients are in `y3`; `chains` lists global degrees of
-    /// freedom. `shared` is the number of leading chain entries that both sides have in common.
-    pub fn new(
-        point: usize,
-        [a, b]: [Side; 2],
-        shared: usize,
-        frame: DMat3,
-        offset: DVec3,
-        friction: f64,
-        impulse: DVec3,
-        y3: &[[f64; 4]],
-    ) -> ContactRow {
+    /// Row of a contact whose sides have their coefficients in `y3`.
+    pub fn new(contact: NewContact, y3: &[[f64; 4]]) -> ContactRow {
+        let [a, b] = contact.sides;
         let (ya, yb) = (a.y3(y3), b.y3(y3));
         let mut A = DMat3::ZERO;
         let mut add = |p: &[f64; 4], q: &[f64; 4]| {
@@ -128,7 +144,7 @@ impl ContactRow {
         for y in ya.iter().chain(yb) {
             add(y, y);
         }
-        for i in 0..shared {
+        for i in 0..contact.shared {
             add(&ya[i], &yb[i]);
             add(&yb[i], &ya[i]);
         }
@@ -138,13 +154,13 @@ impl ContactRow {
         let scale = (A.x_axis.x + tt + uu) / 3.0;
         let invertible = A.determinant() > 1e-8 * scale * scale * scale;
         ContactRow {
-            point,
+            point: contact.point,
             a,
             b,
-            frame,
-            offset,
-            friction,
-            impulse,
+            frame: contact.frame,
+            offset: contact.offset,
+            friction: contact.friction,
+            impulse: contact.impulse,
             inverse: if invertible { A.inverse() } else { DMat3::ZERO },
             normal_step: inverse_or_zero(A.x_axis.x),
             tangent_step: inverse_or_zero(largest),
@@ -309,19 +325,22 @@ impl Rows {
         gradient
     }
 
-    /// Position correction (split impulse): pseudo impulses along normals and limits only, so that row `i` moves at least
-    /// at `wanted(i)`, into `u`. `normals` receives the pseudo impulses of the contacts.
+    /// Position correction (split impulse): pseudo impulses along normals and limits only, so that every row moves at least
+    /// as fast as `correction` wants it to, into `u`.
     pub fn correct(
         &self,
         chains: &[u32],
         u: &mut [f64],
-        wanted_contacts: &[f64],
-        wanted_limits: &[f64],
-        normals: &mut Vec<f64>,
-        limit_impulses: &mut Vec<f64>,
+        correction: &mut Correction,
         tolerance: f64,
         max_iterations: usize,
     ) {
+        let Correction {
+            wanted_contacts,
+            wanted_limits,
+            contacts: normals,
+            limits: limit_impulses,
+        } = correction;
         normals.clear();
         normals.resize(self.contacts.len(), 0.0);
         limit_impulses.clear();

@@ -9,7 +9,7 @@ use super::ahead::LIMIT_MARGIN;
 use super::collision::NO_LINK;
 use super::limits::{self, ActiveLimit, SLOTS};
 use super::momentum::External;
-use super::rows::{ContactRow, LimitRow, Side};
+use super::rows::{ContactRow, LimitRow, NewContact, Side};
 use super::{ArticulatedEngine, Link};
 use crate::character::Joint;
 use crate::dynamics::NONE;
@@ -280,7 +280,7 @@ impl ArticulatedEngine {
             let v0 = a.v0;
             a.factor.copy_matrix(&a.mass);
             let rhs = &mut s.v_free[v0..v0 + tree.dofs];
-            for k in 0..tree.dofs {
+            for (k, value) in rhs.iter_mut().enumerate() {
                 let (drive, rate) = (&a.drives[k], self.v[v0 + k]);
                 let torque = match s.saturation[v0 + k] {
                     0 => {
@@ -289,7 +289,7 @@ impl ArticulatedEngine {
                     }
                     sign => f64::from(sign) * drive.limit,
                 };
-                rhs[k] = dt * (torque + s.push[v0 + k] - a.dynamics.bias[k] - a.damping[k] * rate);
+                *value = dt * (torque + s.push[v0 + k] - a.dynamics.bias[k] - a.damping[k] * rate);
             }
             if let Err(k) = a.factor.factorize(tree) {
                 let body = tree.dof_body[k];
@@ -470,16 +470,16 @@ impl ArticulatedEngine {
                 offset.x += (point.gap + point.curvature).max(0.0) / dt;
             }
             let impulse = frame.transpose() * point.impulse;
-            s.rows.contacts.push(ContactRow::new(
-                i,
+            let contact = NewContact {
+                point: i,
                 sides,
                 shared,
                 frame,
                 offset,
-                point.friction,
+                friction: point.friction,
                 impulse,
-                &s.rows.y3,
-            ));
+            };
+            s.rows.contacts.push(ContactRow::new(contact, &s.rows.y3));
         }
     }
 
@@ -517,7 +517,7 @@ impl ArticulatedEngine {
                 if next == state {
                     continue;
                 }
-                if pass >= ONE_AT_A_TIME && pass < ONLY_ADD {
+                if (ONE_AT_A_TIME..ONLY_ADD).contains(&pass) {
                     if excess > worst.0 {
                         worst = (excess, index, d, next);
                     }
@@ -540,7 +540,7 @@ impl ArticulatedEngine {
     fn check_rates(&self) -> Result<(), StepError> {
         for (index, a) in self.articulations.iter().enumerate() {
             let rates = &self.scratch.v_plus[a.v0..a.v0 + a.dynamics.tree.dofs];
-            let Some(k) = rates.iter().position(|v| !(v.abs() < LARGEST_RATE)) else {
+            let Some(k) = rates.iter().position(|v| v.is_nan() || v.abs() >= LARGEST_RATE) else {
                 continue;
             };
             let body = a.dynamics.tree.dof_body[k];
@@ -736,8 +736,9 @@ impl ArticulatedEngine {
     fn correct_positions(&mut self, report: &mut StepReport) -> bool {
         let dt = self.dt;
         let s = &mut self.scratch;
-        s.wanted_contacts.clear();
-        s.wanted_limits.clear();
+        let rates = &mut s.position_correction;
+        rates.wanted_contacts.clear();
+        rates.wanted_limits.clear();
         let mut needed = false;
         // what is left of a gap is free; of an excess a share goes; what the rows could not see of this step goes at once,
         // as a displacement, because a velocity would add energy
@@ -754,11 +755,11 @@ impl ArticulatedEngine {
         for row in &s.rows.contacts {
             let point = &self.collision.points[row.point];
             report.max_penetration = report.max_penetration.max(-point.gap);
-            s.wanted_contacts.push(wanted(point.gap, point.curvature, SLOP));
+            rates.wanted_contacts.push(wanted(point.gap, point.curvature, SLOP));
         }
         for row in &s.rows.limits {
             let limit = &s.limits[row.limit];
-            s.wanted_limits.push(wanted(limit.gap, limit.curvature, LIMIT_SLOP));
+            rates.wanted_limits.push(wanted(limit.gap, limit.curvature, LIMIT_SLOP));
         }
         if !needed {
             return false;
@@ -772,10 +773,7 @@ impl ArticulatedEngine {
         s.rows.correct(
             &self.chains,
             &mut s.u,
-            &s.wanted_contacts,
-            &s.wanted_limits,
-            &mut s.normals,
-            &mut s.limit_corrections,
+            rates,
             1e-5 * heaviest * 9.81 * dt,
             CORRECTION_ITERATIONS,
         );
@@ -784,7 +782,7 @@ impl ArticulatedEngine {
             a.factor
                 .solve_lower(&a.dynamics.tree, &mut s.correction[a.v0..a.v0 + a.dynamics.tree.dofs]);
         }
-        for (row, pseudo) in s.rows.contacts.iter().zip(&s.normals) {
+        for (row, pseudo) in s.rows.contacts.iter().zip(&s.position_correction.contacts) {
             let point = &self.collision.points[row.point];
             for (link, sign) in [(point.link_a, 1.0), (point.link_b, -1.0)] {
                 if link != NO_LINK {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ambler::character::Character;
 use ambler::math::random::CounterRng;
-use ambler::world::{Engine, EngineKind, Scene, Snapshot, build};
+use ambler::world::{EngineKind, Scene, Snapshot, build};
 use glam::{DQuat, DVec3};
 use rand::RngExt;
 use rayon::prelude::*;
@@ -16,7 +16,7 @@ use super::random;
 fn busy_scene(character: &Arc<Character>) -> Scene {
     let mut scene = Scene::default();
     scene.terrain.push(heightfield(12.0, 0.4, 0.9, |x, z| {
-        0.04 * (1.3 * x).sin() * (0.9 * z + 0.4).cos()
+        0.04 * libm::sin(1.3 * x) * libm::cos(0.9 * z + 0.4)
     }));
     scene.terrain.push(ground(0.8));
     scene.characters.push(place(character, vec(0.0, 0.1, 0.0), 0.3));

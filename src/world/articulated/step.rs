@@ -127,15 +127,8 @@ impl ArticulatedEngine {
         }
         if !self.scene.platforms.is_empty() {
             let time = self.time();
-            for (c, collider) in self
-                .collision
-                .colliders
-                .iter()
-                .map(|c| c.owner)
-                .enumerate()
-                .collect::<Vec<_>>()
-            {
-                if let BodyRef::Platform(p) = collider {
+            for c in 0..self.collision.colliders.len() {
+                if let BodyRef::Platform(p) = self.collision.colliders[c].owner {
                     let platform = &self.scene.platforms[p];
                     let (x, q) = platform.pose(time);
                     let (linear, angular) = platform.velocity(time);

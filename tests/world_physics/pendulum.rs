@@ -164,7 +164,8 @@ fn a_spinning_capsule_on_a_ball_joint_does_not_explode() {
 
 #[test]
 fn a_passive_chain_of_limbs_gains_no_energy() {
-    // three limbs on undamped ball joints, swinging and spinning
+    // three limbs on undamped ball joints, swinging and spinning: in 20 s energy rises by less than 3 % and falls by less
+    // than 10 % of what moves them, at every rate
     for rate in [60.0, 120.0, 240.0, 1000.0] {
         let limb = |parent: Option<usize>| {
             let mut b = body(capsule(0.2, 0.05), 3.0);
@@ -204,18 +205,19 @@ fn a_passive_chain_of_limbs_gains_no_energy() {
             .unwrap();
         let start = world.engine.energy();
         let (mut most, mut least) = (start, start);
-        for i in 0..world.steps_in(20.0) {
-            if let Err(e) = world.try_step(&[]) {
-                println!("{rate}: {e}");
-                break;
-            }
+        for _ in 0..world.steps_in(20.0) {
+            world.step();
             most = most.max(world.engine.energy());
             least = least.min(world.engine.energy());
-            if i % world.steps_in(2.0) == 0 {
-                println!("{rate} t {} E {}", i as f64 / rate, world.engine.energy());
-            }
         }
-        println!("{rate} Hz: {start} J {:+.3} {:+.3}", least - start, most - start);
+        // above the chain hanging at rest
+        let size = start - 3.0 * GRAVITY * (2.75 + 2.25 + 1.75);
+        println!(
+            "{rate} Hz: {size:.2} J above rest, within {:+.4} {:+.4} of that",
+            (least - start) / size,
+            (most - start) / size
+        );
+        assert!(most - start < 0.03 * size && start - least < 0.1 * size);
     }
 }
 

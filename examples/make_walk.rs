@@ -19,6 +19,7 @@
 //!
 //! Conventions: Y up, facing +Z, left at +X. In the tables the angles have the signs of their sources, named at each
 //! one (flexion and dorsiflexion positive); about +X hip flexion is negative, knee flexion and toe down are positive.
+#![allow(clippy::disallowed_methods)] // tests may use std: nothing of theirs is in a simulation
 
 use std::error::Error;
 use std::f64::consts::TAU;

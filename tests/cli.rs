@@ -1,4 +1,5 @@
 //! The command line as scripts use it: exit codes, files, errors.
+#![allow(clippy::disallowed_methods)] // tests may use std: nothing of theirs is in a simulation
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

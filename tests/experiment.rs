@@ -1,4 +1,5 @@
 //! Experiments as a library: what a run measures and that it measures the truth.
+#![allow(clippy::disallowed_methods)] // tests may use std: nothing of theirs is in a simulation
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

@@ -54,11 +54,11 @@ pub(crate) fn hills(noise: &NoiseSpec, size: [f64; 2], seed: u64, stream: u64) -
         uniform_in(seed, stream, index, -1.0, 1.0)
     };
     let fade = |t: f64| t * t * t * (t * (t * 6.0 - 15.0) + 10.0);
-    let total: f64 = (0..noise.octaves).map(|o| 0.5f64.powi(o as i32)).sum();
+    let total: f64 = (0..noise.octaves).map(|o| libm::ldexp(1.0, -(o as i32))).sum();
     let height = |x: f64, z: f64| {
         let mut sum = 0.0;
         for octave in 0..noise.octaves {
-            let share = 0.5f64.powi(octave as i32);
+            let share = libm::ldexp(1.0, -(octave as i32));
             let (u, w) = (x / (noise.wavelength_m * share), z / (noise.wavelength_m * share));
             let (i, k) = (u.floor(), w.floor());
             let (s, t) = (fade(u - i), fade(w - k));

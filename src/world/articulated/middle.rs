@@ -1,60 +1,65 @@
-//! Velocity products of fast articulations, taken at the middle of the step.
+//! Velocity products of fast articulations, taken at the mean rates of the step.
 //!
-//! Bias forces of the beginning of a step feed energy into whatever turns fast: an undamped ragdoll that flails at 1 rad/s
-//! diverges within seconds at any step size that is used (so do semi-implicit integrators elsewhere). With the bias at the
-//! middle configuration and the mean of the old rates and those without impulses, and the mass matrix of the beginning, the
-//! same ragdoll loses a little energy instead. (With the mass matrix of the middle too, it gains energy again.)
-
-use glam::DVec3;
+//! Centrifugal and gyroscopic forces of the beginning of a step feed energy into whatever turns fast: an undamped ragdoll that
+//! flails at 1 rad/s diverges within seconds at any step size that is used, and so do semi-implicit integrators elsewhere.
+//! Taken at the mean of the rates before and after the step, with the positions in between, they are those of a leapfrog,
+//! which is its own reverse in time.
 
 use super::ArticulatedEngine;
-use crate::dynamics::advance_positions;
 
-/// Articulations are slow when no rate is larger than this per step, radians or metres; their bias is left as it is.
-const SLOW: f64 = 0.02;
+/// Turn of a body within a step beyond which velocity products are taken at the mean rates, radians.
+const FAST_TURN: f64 = 0.02;
+/// Iterations for the mean rates, and the change of the turn of a step at which they end.
+const ITERATIONS: usize = 8;
+const TOLERANCE: f64 = 1e-6;
 
 impl ArticulatedEngine {
-    /// Replaces the bias forces of fast articulations and marks them to be solved again; returns whether there are any.
-    pub(super) fn take_bias_at_middle(&mut self) -> bool {
+    /// Corrects the rates without impulses of fast articulations; kinematics and bias forces are left at the beginning of the
+    /// step but for the velocity products in the bias.
+    pub(super) fn center_velocity_products(&mut self) {
         let dt = self.dt;
         let s = &mut self.scratch;
-        for (index, a) in self.articulations.iter_mut().enumerate() {
-            let (dofs, coordinates) = (a.dynamics.tree.dofs, a.dynamics.tree.coordinates);
-            let v = &self.v[a.v0..a.v0 + dofs];
-            let free = &s.v_free[a.v0..a.v0 + dofs];
-            // the velocity products of a single body are the business of its momentum
-            let several = a.dynamics.tree.bodies.len() > 1;
-            s.refactor[index] = several && v.iter().zip(free).any(|(v, f)| v.abs().max(f.abs()) * dt > SLOW);
-            if !s.refactor[index] {
+        for a in &mut self.articulations {
+            let dynamics = &mut a.dynamics;
+            if !dynamics.bodies.iter().any(|k| k.w_WB.length() * dt > FAST_TURN) {
                 continue;
             }
-            // what contacts and limits will stop must not enter: no change beyond the speed that is there
-            let fastest = v.iter().fold(1.0, |a: f64, v| a.max(v.abs()));
-            let change = v.iter().zip(free).fold(0.0, |a: f64, (v, f)| a.max((f - v).abs()));
-            let share = 0.5 * (fastest / change.max(fastest));
-            let middle = &mut s.v_plus[..dofs];
-            for (m, (v, f)) in middle.iter_mut().zip(v.iter().zip(free)) {
-                *m = v + share * (f - v);
+            let range = a.v0..a.v0 + dynamics.tree.dofs;
+            let (v, v_free) = (&self.v[range.clone()], &mut s.v_free[range.clone()]);
+            let (mean, end) = (&mut s.v_plus[range.clone()], &mut s.correction[range.clone()]);
+            let change = &mut s.u[range];
+            // rates at the end by velocity products and gravity alone: torques may be met by limits and contacts
+            for (e, bias) in end.iter_mut().zip(&dynamics.bias) {
+                *e = -dt * bias;
             }
-            let q = &self.q[a.q0..a.q0 + coordinates];
-            s.q_next.clear();
-            s.q_next.extend_from_slice(q);
-            advance_positions(&a.dynamics.tree, &mut s.q_next, middle, 0.5 * dt);
-            // gravity stays that of the beginning: with it, semi-implicit steps keep the energy of a pendulum
-            let gravity = std::mem::replace(&mut a.dynamics.tree.gravity, DVec3::ZERO);
-            a.dynamics.update(&s.q_next, middle);
-            a.dynamics.bias_forces(middle);
-            s.products.clear();
-            s.products.extend_from_slice(&a.dynamics.bias);
-            a.dynamics.tree.gravity = gravity;
-            middle.fill(0.0);
-            a.dynamics.update(q, middle);
-            a.dynamics.bias_forces(middle);
-            a.dynamics.update_velocities(v);
-            for (bias, product) in a.dynamics.bias.iter_mut().zip(&s.products) {
-                *bias += product;
+            a.factor.solve(&dynamics.tree, end);
+            for (e, v) in end.iter_mut().zip(v) {
+                *e += v;
             }
+            let mut last = f64::INFINITY;
+            for _ in 0..ITERATIONS {
+                for ((m, x), y) in mean.iter_mut().zip(v).zip(&*end) {
+                    *m = 0.5 * (x + y);
+                }
+                change.copy_from_slice(&dynamics.bias);
+                dynamics.update_velocities(mean);
+                dynamics.bias_forces(mean);
+                for (c, bias) in change.iter_mut().zip(&dynamics.bias) {
+                    *c = dt * (*c - bias);
+                }
+                a.factor.solve(&dynamics.tree, change);
+                let size = change.iter().fold(0.0_f64, |m, c| m.max(c.abs()));
+                for ((x, e), c) in v_free.iter_mut().zip(end.iter_mut()).zip(&*change) {
+                    *x += c;
+                    *e += c;
+                }
+                // steps too long for the iteration to converge: no more of it
+                if size * dt < TOLERANCE || size >= last {
+                    break;
+                }
+                last = size;
+            }
+            dynamics.update_velocities(v);
         }
-        s.refactor.contains(&true)
     }
 }

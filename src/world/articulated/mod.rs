@@ -128,7 +128,6 @@ struct Scratch {
     /// Per articulation: linear impulse, angular impulse about its centre of mass, pseudo impulse, touches something fixed.
     impulses: Vec<momentum::External>,
     q_next: Vec<f64>,
-    products: Vec<f64>,
     twist_ahead: Vec<(DVec3, DVec3)>,
     poses_ahead: Vec<(DVec3, DQuat)>,
     found_ahead: Vec<ContactPoint>,

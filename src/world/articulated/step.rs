@@ -64,9 +64,7 @@ impl ArticulatedEngine {
         let start = self.clock();
         self.prepare(actuations, forces)?;
         self.factorize(true)?;
-        if self.take_bias_at_middle() {
-            self.factorize(false)?;
-        }
+        self.center_velocity_products();
         let factored = self.clock();
         self.detect();
         self.collect_limits();

@@ -36,3 +36,8 @@ pub mod math;
 pub mod motion;
 pub mod skeleton;
 pub mod world;
+
+/// The program in the README compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -11,7 +11,7 @@ use super::Verdict;
 use super::print::{Failure, note, out};
 use crate::experiment::spec::{CharacterSpec, FitSpec, MotionSpec, Spec, UpAxis};
 use crate::experiment::{
-    LoadedSpec, Observer, Prepared, RunFolder, RunOptions, RunOutcome, Simulation, StoppedBy, Summary,
+    LoadedSpec, Observer, Prepared, RunFolder, RunOptions, RunOutcome, Simulation, StoppedBy, Summary, read_motion,
     run as run_prepared,
 };
 
@@ -37,7 +37,8 @@ impl From<Up> for UpAxis {
 pub(super) struct ExperimentArguments {
     /// Experiment file (TOML)
     pub experiment: PathBuf,
-    /// Replace the motion of the (first) character; unless --character is given, one is fitted to its skeleton
+    /// Replace the motion of the (first) character, for the length of the new one; unless --character is given, a character
+    /// is fitted to its skeleton
     #[arg(long, value_name = "FILE.bvh")]
     pub motion: Option<PathBuf>,
     /// Metres per unit of the motion: 0.01 for centimetres
@@ -85,7 +86,15 @@ impl ExperimentArguments {
         if self.motion.is_none() && self.character.is_none() {
             return Ok(LoadedSpec::read(&self.experiment, &sets)?);
         }
+        let length = match &self.motion {
+            Some(motion) => Some(read_motion(motion, self.scale, self.up.map(UpAxis::from))?.0.duration()),
+            None => None,
+        };
         let change = |spec: &mut Spec| {
+            // the whole motion and no more: holding its last frame would be measured as bad tracking
+            if let Some(length) = length.filter(|l| *l > 0.0) {
+                spec.duration_s = length;
+            }
             // the motion of the only character may stand at the top level or in its table
             let single = spec.characters.is_empty();
             let actor: &mut CharacterSpec = match (&mut spec.character, spec.characters.first_mut()) {

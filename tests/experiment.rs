@@ -417,3 +417,23 @@ fn captured_motions_are_tracked_on_characters_fitted_to_them() {
         assert!(root < 0.03, "{file}: {root} m");
     }
 }
+
+/// An experiment on an engine that cannot honour all of its character says so before it runs; on the other it has nothing to say.
+#[test]
+fn what_an_engine_cannot_honour_is_a_warning() {
+    let stand = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/stand.toml");
+    let warnings = |engine: &str| Prepared::read(&stand, &[format!("engine={engine}")]).unwrap().warnings;
+    assert_eq!(warnings("articulated"), Vec::<String>::new());
+    let rapier = warnings("rapier");
+    for what in [
+        "torque limits are not enforced",
+        "swing and twist limits are not enforced",
+    ] {
+        assert!(
+            rapier
+                .iter()
+                .any(|w| w.starts_with("rapier engine: ") && w.contains(what)),
+            "{what}: {rapier:?}"
+        );
+    }
+}

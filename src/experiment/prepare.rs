@@ -163,6 +163,12 @@ impl Prepared {
 
         let dt = 1.0 / spec.rate_hz;
         let mut engine = world::build(spec.engine.kind(), scene, dt)?;
+        warnings.extend(
+            engine
+                .notes()
+                .iter()
+                .map(|note| format!("{} engine: {note}", spec.engine.name())),
+        );
         let mut actors = Vec::new();
         for (i, ((character, motion, free), actor)) in characters.into_iter().zip(&specs).enumerate() {
             let control_error = |error| ExperimentError::Control {

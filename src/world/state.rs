@@ -45,6 +45,8 @@ pub enum PdMode {
 /// What one joint shall do. Vectors are per axis as listed in [`Joint`]; unused entries are ignored.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct JointActuation {
+    /// Where the joint should be at the beginning of the step; the PD law moves it on by `target_velocity` to the end. A target
+    /// that is given for the end leads by one step.
     pub target: JointPosition,
     /// Rate of the target, rad/s.
     pub target_velocity: DVec3,

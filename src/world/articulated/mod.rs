@@ -3,19 +3,22 @@
 //! Characters and props are articulations of the same kind and are moved by the same solve. One step:
 //!
 //! ```text
+//! per articulation: bias, mass matrix + dt (Kd + D) + dt² Kp, Lᵀ L       step, drive, middle
 //! detect contacts, collect joint limits                                  collision, reduce, limits
-//! per articulation: bias, mass matrix + dt (Kd + D) + dt² Kp, Lᵀ L       dynamics
-//! rows y = L⁻ᵀ Jᵀ, Gauss-Seidel over limits and contacts                 rows
+//! rows y = L⁻ᵀ Jᵀ, Gauss-Seidel over limits and contacts                 assemble, rows
 //! torques outside their limits leave the mass matrix; solve again        step
-//! split impulse, midpoint root twist, momentum projection, integrate     step, momentum
+//! try the end of the step; solve again for what linear rows missed       ahead
+//! split impulse, midpoint root twist, momentum projection, integrate     finish, momentum
 //! ```
 //!
 //! A step is a function of the state alone: positions, rates, the contact points of the last step with their impulses,
 //! the joint-limit impulses and the set of saturated torques. That is all a snapshot holds.
 
 mod ahead;
+mod assemble;
 mod collision;
 mod drive;
+mod finish;
 mod limits;
 mod middle;
 mod momentum;
@@ -609,5 +612,14 @@ impl Engine for ArticulatedEngine {
 
     fn step_times(&self) -> StepTimes {
         self.times
+    }
+}
+
+/// Global number of the body that `target` means; `None` for terrain and platforms.
+fn link_of(target: BodyRef, articulations: &[Articulation], characters: usize) -> Option<usize> {
+    match target {
+        BodyRef::Character { character, body } => Some(articulations[character].link0 + body),
+        BodyRef::Prop { prop, body } => Some(articulations[characters + prop].link0 + body),
+        BodyRef::Terrain(_) | BodyRef::Platform(_) => None,
     }
 }

@@ -57,19 +57,19 @@ pub(crate) fn world_inertia(inertia: DMat3, rotation: DQuat) -> DMat3 {
 }
 
 /// Copies the contacts that touch `character` from `all`, turned so that `a` is this character.
-pub(crate) fn contacts_of(character: usize, all: &[Contact], out: &mut Vec<Contact>) {
+pub(crate) fn contacts_of(character: usize, all: impl Iterator<Item = Contact>, out: &mut Vec<Contact>) {
     let is_own = |r: BodyRef| matches!(r, BodyRef::Character { character: c, .. } if c == character);
     out.clear();
     for contact in all {
         if is_own(contact.a) {
-            out.push(*contact);
+            out.push(contact);
         } else if is_own(contact.b) {
             out.push(Contact {
                 a: contact.b,
                 b: contact.a,
                 normal: -contact.normal,
                 force: -contact.force,
-                ..*contact
+                ..contact
             });
         }
     }
@@ -385,7 +385,7 @@ mod tests {
             },
         ];
         let mut out = Vec::new();
-        contacts_of(3, &all, &mut out);
+        contacts_of(3, all.iter().copied(), &mut out);
         assert_eq!(out.len(), 2);
         assert_eq!(out[0], all[0]);
         assert_eq!(out[1].a, BodyRef::Character { character: 3, body: 1 });

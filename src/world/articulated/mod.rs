@@ -403,16 +403,16 @@ impl ArticulatedEngine {
         self.refresh();
     }
 
-    fn contact_list(&self, out: &mut Vec<Contact>) {
-        out.clear();
-        out.extend(self.warm.iter().map(|p| Contact {
-            a: self.collision.colliders[p.key.colliders[1] as usize].owner,
-            b: self.collision.colliders[p.key.colliders[0] as usize].owner,
+    fn contact(&self, p: &ContactPoint) -> Contact {
+        let owner = |side: usize| self.collision.colliders[p.key.colliders[side] as usize].owner;
+        Contact {
+            a: owner(1),
+            b: owner(0),
             point: p.x_W,
             normal: p.normal,
             force: p.impulse / self.dt,
             depth: -p.gap,
-        }));
+        }
     }
 }
 
@@ -473,31 +473,7 @@ impl Engine for ArticulatedEngine {
             out.bodies.push(self.body_state(articulation.link0 + b));
         }
         out.external_wrench = articulation.root_wrench;
-        let own = |r: BodyRef| matches!(r, BodyRef::Character { character: c, .. } if c == character);
-        out.contacts.clear();
-        for p in &self.warm {
-            let a = self.collision.colliders[p.key.colliders[1] as usize].owner;
-            let b = self.collision.colliders[p.key.colliders[0] as usize].owner;
-            let contact = Contact {
-                a,
-                b,
-                point: p.x_W,
-                normal: p.normal,
-                force: p.impulse / self.dt,
-                depth: -p.gap,
-            };
-            if own(a) {
-                out.contacts.push(contact);
-            } else if own(b) {
-                out.contacts.push(Contact {
-                    a: b,
-                    b: a,
-                    normal: -contact.normal,
-                    force: -contact.force,
-                    ..contact
-                });
-            }
-        }
+        measure::contacts_of(character, self.warm.iter().map(|p| self.contact(p)), &mut out.contacts);
         measure::derive(&articulation.character, self.scene.gravity, out);
     }
 
@@ -510,7 +486,8 @@ impl Engine for ArticulatedEngine {
     }
 
     fn contacts(&self, out: &mut Vec<Contact>) {
-        self.contact_list(out);
+        out.clear();
+        out.extend(self.warm.iter().map(|p| self.contact(p)));
     }
 
     fn last_step(&self) -> StepReport {

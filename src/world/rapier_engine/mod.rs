@@ -495,7 +495,7 @@ impl Engine for RapierEngine {
         out.bodies.clone_from(&self.state.bodies[character]);
         out.torques.clone_from(&self.state.torques[character]);
         out.external_wrench = self.state.wrenches[character];
-        measure::contacts_of(character, &self.state.contacts, &mut out.contacts);
+        measure::contacts_of(character, self.state.contacts.iter().copied(), &mut out.contacts);
         measure::derive(&articulation.definition, self.scene.gravity, out);
     }
 

@@ -19,12 +19,14 @@
 //! | [`world`] | scene, contacts, the two engines, snapshots |
 //! | [`control`] | controllers: hold, track |
 //! | [`experiment`] | specs, running, recording, metrics |
+//! | [`bounds`] | the range of numbers that can be simulated |
 //! | [`files`] | TOML with good errors, files written whole |
 //! | [`cli`] | argument parsing and printing |
 //!
 //! Conventions everywhere: Y up, right handed, SI units, radians; a character at heading 0 faces +Z and its left is
 //! +X; quaternions are stored `[x, y, z, w]`.
 
+pub mod bounds;
 pub mod character;
 pub mod cli;
 pub mod clip;

@@ -512,3 +512,74 @@ fn the_examples_read_and_prepare() {
     }
     assert!(seen >= 6);
 }
+
+#[test]
+fn absurd_numbers_are_bad_input_with_their_place() {
+    // finite is not enough: each is refused with line and key before anything is simulated, none panics or writes NaN
+    let b = Bench::new();
+    let box_of = |size: &str| format!("{STAND}\n[[terrain]]\nkind = \"box\"\nsize = {size}\n");
+    let platform =
+        |motion: &str| format!("{STAND}\n[[platforms]]\nsize = [1, 1, 1]\nposition = [0, -0.5, 0]\n{motion}\n");
+    let push = |push: &str| format!("{STAND}\n[[disturbances]]\ntime_s = 0.1\ndirection = \"up\"\n{push}\n");
+    let prop = |key: &str| {
+        format!("{STAND}\n[[props]]\nkind = \"box\"\nmass = 1\nsize = [1, 1, 1]\n{key}\n").replace("mass = 1\n", {
+            if key.starts_with("mass") { "" } else { "mass = 1\n" }
+        })
+    };
+    for (text, key) in [
+        (box_of("[1e300, 1, 1]"), "terrain[1].size"),
+        (box_of("[1e-300, 1, 1]"), "terrain[1].size"),
+        (
+            platform("motion = \"linear\"\nvelocity = [1e9, 1e9, 1e9]"),
+            "platforms[0].velocity",
+        ),
+        (
+            platform("motion = \"sine\"\namplitude_m = [0, 1, 0]\nfrequency_hz = 1e5"),
+            "platforms[0].frequency_hz",
+        ),
+        (push("impulse_ns = 1e300"), "disturbances[0].impulse_ns"),
+        (push("impulse_ns = 1\npoint = [1e300, 0, 0]"), "disturbances[0].point"),
+        (prop("mass = 1e300"), "props[0].mass"),
+        (prop("mass = 1e-9"), "props[0].mass"),
+        (prop("angular_velocity = [1e300, 0, 0]"), "props[0].angular_velocity"),
+        (prop("rotation_deg = [1e300, 0, 0]"), "props[0].rotation_deg"),
+        (prop("hinge = { axis = [1e200, 0, 0] }"), "props[0].hinge.axis"),
+        (
+            STAND.replace("duration_s", "gravity = [0, 1e300, 0]\nduration_s"),
+            "gravity",
+        ),
+        (
+            STAND.replace("kind = \"hold\"", "kind = \"hold\"\nkp_scale = 1e300"),
+            "controller.kp_scale",
+        ),
+    ] {
+        b.write("absurd.toml", &text);
+        let (code, stderr) = code(&b.ambler(&["run", "absurd.toml", "--out", "absurd"]));
+        assert_eq!(code, 2, "{text}{stderr}");
+        assert!(stderr.starts_with("error: absurd.toml:"), "{text}{stderr}");
+        assert!(stderr.contains(&format!("`{key}`")), "{text}{stderr}");
+        assert!(!b.path("absurd").exists());
+    }
+}
+
+#[test]
+fn a_character_that_cannot_be_run_does_not_pass_the_check_either() {
+    // whatever a world refuses about a character, `check` and `run` say with file and line
+    let b = Bench::new();
+    let good = std::fs::read_to_string(humanoid()).unwrap();
+    for (from, to) in [
+        ("mass = 3.031", "mass = 1e-9"),
+        ("mass = 3.031", "mass = 1e300"),
+        ("position = [0.455, 1.391, 0.0]", "position = [1e300, 1.391, 0.0]"),
+        ("twist_deg = [-75, 75]", "twist_deg = [-75, 1e9]"),
+    ] {
+        assert!(good.contains(from), "{from}");
+        b.write("bad.toml", &good.replacen(from, to, 1));
+        let run = ["run", "stand.toml", "--character", "bad.toml", "--out", "bad"];
+        for arguments in [&["check", "bad.toml"][..], &run] {
+            let (code, stderr) = code(&b.ambler(arguments));
+            assert_eq!(code, 2, "{to}: {stderr}");
+            assert!(stderr.contains("bad.toml:"), "{to}: {stderr}");
+        }
+    }
+}

@@ -3,6 +3,8 @@
 use glam::{DQuat, DVec3};
 use thiserror::Error;
 
+use crate::bounds::{self, within};
+
 use super::mass_properties::{MassProperties, principal_moments};
 use super::{Body, Character, Joint, Limit, Shape};
 
@@ -94,7 +96,7 @@ fn check_place(character: &Character, i: usize) -> Result<(), CharacterError> {
             "fixed, hinge, universal or ball: it has a parent",
         );
     }
-    finite(body, "position", body.offset)?;
+    place(body, "position", body.offset)?;
     unit_quaternion(body, "frame", body.rest)
 }
 
@@ -111,12 +113,12 @@ fn check_joint(body: &Body) -> Result<(), CharacterError> {
         _ => {}
     }
     let range = |key: &'static str, [low, high]: [f64; 2]| {
-        if low.is_nan() || high.is_nan() || low > high {
+        if !within(bounds::LARGEST_ANGLE, &[low, high]) || low > high {
             return error(
                 body,
                 key,
-                format!("[{low}, {high}]"),
-                "a lower bound not above the upper one",
+                format!("[{low:?}, {high:?}]"),
+                "two angles, the lower bound not above the upper one",
             );
         }
         Ok(())
@@ -152,6 +154,14 @@ fn check_joint(body: &Body) -> Result<(), CharacterError> {
                     "an angle over 0, up to 180 degrees (radians here)",
                 );
             }
+            if !within(2.0 * std::f64::consts::PI, &twist) {
+                return error(
+                    body,
+                    "swing_twist.twist",
+                    format!("{twist:?}"),
+                    "angles within a turn to either side (radians here)",
+                );
+            }
             range("swing_twist.twist", twist)
         }
         (Limit::SwingTwist { .. }, _) => error(body, "swing_twist", "given", "none: only ball joints swing and twist"),
@@ -159,13 +169,14 @@ fn check_joint(body: &Body) -> Result<(), CharacterError> {
 }
 
 fn check_mass(body: &Body) -> Result<(), CharacterError> {
-    if !(body.mass > 0.0 && body.mass.is_finite()) {
-        return error(body, "mass", body.mass, "a positive number of kilograms");
+    if !(bounds::SMALLEST_MASS..=bounds::LARGEST_MASS).contains(&body.mass) {
+        let expected = "a positive number of kilograms, 1e-6 to 1e9";
+        return error(body, "mass", format!("{:?}", body.mass), expected);
     }
-    finite(body, "center_of_mass", body.center_of_mass)?;
+    place(body, "center_of_mass", body.center_of_mass)?;
     let entries = body.inertia.to_cols_array();
-    if entries.iter().any(|v| !v.is_finite()) {
-        return error(body, "inertia", format!("{entries:?}"), "finite numbers");
+    if !within(bounds::LARGEST_INERTIA, &entries) {
+        return error(body, "inertia", format!("{entries:?}"), "numbers within 1e18 kg m²");
     }
     let scale = entries.iter().fold(0.0f64, |m, v| m.max(v.abs()));
     let skew = body.inertia - body.inertia.transpose();
@@ -173,12 +184,12 @@ fn check_mass(body: &Body) -> Result<(), CharacterError> {
         return error(body, "inertia", format!("{entries:?}"), "a symmetric matrix");
     }
     let [a, b, c] = principal_moments(body.inertia);
-    if a <= 0.0 {
+    if a < bounds::SMALLEST_INERTIA {
         return error(
             body,
             "inertia",
             format!("{a:.3e} kg m² about a principal axis"),
-            "positive principal moments",
+            "positive principal moments, at least 1e-12 kg m²",
         );
     }
     // a rod meets a + b = c up to rounding
@@ -194,27 +205,37 @@ fn check_mass(body: &Body) -> Result<(), CharacterError> {
 }
 
 fn check_colliders(body: &Body) -> Result<(), CharacterError> {
-    let positive = |v: f64| v > 0.0 && v.is_finite();
     for collider in &body.colliders {
-        finite(body, "shapes.at", collider.position)?;
+        place(body, "shapes.at", collider.position)?;
         unit_quaternion(body, "shapes.rotation", collider.rotation)?;
         match &collider.shape {
-            Shape::Box { half_extents: h } if !h.to_array().into_iter().all(positive) => {
-                return error(body, "shapes.box", h, "three positive half extents");
+            Shape::Box { half_extents: h } if !h.to_array().into_iter().all(bounds::is_size) => {
+                return error(body, "shapes.box", h, "three positive half extents, 1e-6 to 1e6 m");
             }
-            Shape::Capsule { half_length, radius }
-                if !(positive(*radius) && *half_length >= 0.0 && half_length.is_finite()) =>
-            {
-                let found = format!("half length {half_length}, radius {radius}");
+            Shape::Capsule { half_length, radius } if !(bounds::is_size(*radius) && bounds::is_size(*half_length)) => {
+                let found = format!("half length {half_length:?}, radius {radius:?}");
                 return error(
                     body,
                     "shapes.capsule",
                     found,
-                    "a positive radius and a length of at least 0",
+                    "a positive radius and length, 1e-6 to 1e6 m; without length it is a sphere",
                 );
             }
-            Shape::Sphere { radius } if !positive(*radius) => {
-                return error(body, "shapes.sphere", radius, "a positive radius");
+            Shape::Sphere { radius } if !bounds::is_size(*radius) => {
+                return error(
+                    body,
+                    "shapes.sphere",
+                    format!("{radius:?}"),
+                    "a positive radius, 1e-6 to 1e6 m",
+                );
+            }
+            Shape::Hull { points } if !points.iter().all(|p| within(bounds::LARGEST_LENGTH, &p.to_array())) => {
+                return error(
+                    body,
+                    "shapes.hull",
+                    "beyond 1000 km",
+                    "points with coordinates within 1e6 m",
+                );
             }
             Shape::Hull { .. } if MassProperties::of_shape(&collider.shape).is_none() => {
                 return error(
@@ -228,8 +249,13 @@ fn check_colliders(body: &Body) -> Result<(), CharacterError> {
         }
     }
     let material = body.material;
-    if !(material.friction >= 0.0 && material.friction.is_finite()) {
-        return error(body, "friction", material.friction, "a number of at least 0");
+    if !(0.0..=bounds::LARGEST_FRICTION).contains(&material.friction) {
+        return error(
+            body,
+            "friction",
+            format!("{:?}", material.friction),
+            "a number from 0 to 1e6",
+        );
     }
     if !(0.0..=1.0).contains(&material.restitution) {
         return error(body, "restitution", material.restitution, "a number from 0 to 1");
@@ -245,8 +271,8 @@ fn check_gains(body: &Body) -> Result<(), CharacterError> {
         ("armature", body.armature),
     ] {
         for v in values {
-            if !(v >= 0.0 && v.is_finite()) {
-                return error(body, key, v, "a finite number of at least 0");
+            if !(0.0..=bounds::LARGEST_GAIN).contains(&v) {
+                return error(body, key, format!("{v:?}"), "a number from 0 to 1e18");
             }
         }
     }
@@ -258,11 +284,11 @@ fn check_gains(body: &Body) -> Result<(), CharacterError> {
     Ok(())
 }
 
-fn finite(body: &Body, key: &'static str, v: DVec3) -> Result<(), CharacterError> {
-    if v.is_finite() {
+fn place(body: &Body, key: &'static str, v: DVec3) -> Result<(), CharacterError> {
+    if within(bounds::LARGEST_LENGTH, &v.to_array()) {
         Ok(())
     } else {
-        error(body, key, v, "finite numbers")
+        error(body, key, format!("{:?}", v.to_array()), "coordinates within 1e6 m")
     }
 }
 

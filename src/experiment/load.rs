@@ -201,7 +201,7 @@ mod tests {
                 3,
                 &["rat_hz", "did you mean `rate_hz`"][..],
             ),
-            ("rate_hz = 120", "rate_hz = nan", 3, &["rate_hz", "NaN", "above 0"]),
+            ("rate_hz = 120", "rate_hz = nan", 3, &["rate_hz", "NaN", "10 to"]),
             ("kind = \"hold\"", "kind = \"hodl\"", 9, &["hodl", "hold"]),
             ("size = [1, 2, 3]", "size = [1, -2, 3]", 16, &["terrain[1].size", "-2"]),
             (

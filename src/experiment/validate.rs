@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::spec::*;
+use crate::bounds;
 use crate::files::nearest;
 
 /// Something wrong at `key` (a dotted path, array places in brackets) of a spec.
@@ -25,21 +26,73 @@ fn positive(key: impl Into<String>, value: f64) -> Check {
     if value.is_finite() && value > 0.0 {
         return Ok(());
     }
-    problem(key, format!("is {value}; expected a finite number above 0"))
+    problem(key, format!("is {value:?}; expected a finite number above 0"))
 }
 
 fn not_negative(key: impl Into<String>, value: f64) -> Check {
     if value.is_finite() && value >= 0.0 {
         return Ok(());
     }
-    problem(key, format!("is {value}; expected a finite number, 0 or more"))
+    problem(key, format!("is {value:?}; expected a finite number, 0 or more"))
 }
 
-fn finite(key: impl Into<String>, values: &[f64]) -> Check {
-    match values.iter().find(|v| !v.is_finite()) {
-        None => Ok(()),
-        Some(v) => problem(key, format!("holds {v}; expected finite numbers")),
+/// A vector of any length but 0, within what squares and inverses carry.
+fn direction(key: impl Into<String>, value: [f64; 3]) -> Check {
+    let largest = value.iter().fold(0.0_f64, |m, v| m.max(v.abs()));
+    let finite = value.iter().all(|v| v.is_finite());
+    if finite && (1e-9..=1e9).contains(&largest) {
+        return Ok(());
     }
+    problem(
+        key,
+        format!("is {value:?}; expected a direction, at least one part between 1e-9 and 1e9"),
+    )
+}
+
+/// `values` between minus and plus `largest`.
+fn within(key: impl Into<String>, values: &[f64], largest: f64, unit: &str) -> Check {
+    match values.iter().find(|v| !bounds::within(largest, &[**v])) {
+        None => Ok(()),
+        Some(v) => problem(
+            key,
+            format!("holds {v:?}; expected numbers between -{largest:e} and {largest:e} {unit}"),
+        ),
+    }
+}
+
+/// `value` between 0 and `largest`.
+fn up_to(key: impl Into<String>, value: f64, largest: f64, unit: &str) -> Check {
+    if (0.0..=largest).contains(&value) {
+        return Ok(());
+    }
+    problem(key, format!("is {value:?}; expected 0 to {largest:e} {unit}"))
+}
+
+fn place(key: impl Into<String>, value: &[f64]) -> Check {
+    within(key, value, bounds::LARGEST_LENGTH, "m")
+}
+
+fn speed(key: impl Into<String>, value: &[f64]) -> Check {
+    within(key, value, bounds::LARGEST_SPEED, "m/s or rad/s")
+}
+
+/// A rotation in degrees. Its digits must still tell where it points.
+fn rotation(key: impl Into<String>, value: &[f64]) -> Check {
+    within(key, value, bounds::LARGEST_ANGLE, "degrees")
+}
+
+fn mass(key: impl Into<String>, value: f64) -> Check {
+    if (bounds::SMALLEST_MASS..=bounds::LARGEST_MASS).contains(&value) {
+        return Ok(());
+    }
+    problem(
+        key,
+        format!(
+            "is {value:?}; expected {:e} to {:e} kg",
+            bounds::SMALLEST_MASS,
+            bounds::LARGEST_MASS
+        ),
+    )
 }
 
 impl Spec {
@@ -82,9 +135,8 @@ impl Spec {
                 format!("is {}; this version of ambler reads format {FORMAT}", self.format),
             );
         }
-        positive("rate_hz", self.rate_hz)?;
-        if self.rate_hz > 1e6 {
-            return problem("rate_hz", format!("is {}; expected at most 1000000", self.rate_hz));
+        if !(10.0..=1e6).contains(&self.rate_hz) {
+            return problem("rate_hz", format!("is {:?}; expected 10 to 1000000", self.rate_hz));
         }
         positive("duration_s", self.duration_s)?;
         if self.duration_s * self.rate_hz > 1e10 {
@@ -112,7 +164,7 @@ impl Spec {
         if self.seed > i64::MAX as u64 {
             return problem("seed", format!("is {}; expected less than 2^63", self.seed));
         }
-        finite("gravity", &self.gravity)?;
+        within("gravity", &self.gravity, bounds::LARGEST_GRAVITY, "m/s²")?;
         self.validate_actors()?;
         for (i, terrain) in self.terrain.iter().enumerate() {
             terrain.validate(&format!("terrain[{i}]"))?;
@@ -186,9 +238,9 @@ impl CharacterSpec {
             (Some(_), Some(_)) => return problem(format!("{key}.fit"), "there is a `file` too; write either"),
             _ => {}
         }
-        finite(format!("{key}.position"), &self.position)?;
-        finite(format!("{key}.heading_deg"), &[self.heading_deg])?;
-        finite(format!("{key}.tilt_deg"), &[self.tilt_deg])?;
+        place(format!("{key}.position"), &self.position)?;
+        rotation(format!("{key}.heading_deg"), &[self.heading_deg])?;
+        rotation(format!("{key}.tilt_deg"), &[self.tilt_deg])?;
         if let Some(fit) = &self.fit {
             let source = fit.file.is_some() || self.motion.is_some();
             if !source {
@@ -206,8 +258,8 @@ impl CharacterSpec {
             if let Some(scale) = fit.scale {
                 positive(format!("{key}.fit.scale"), scale)?;
             }
-            if let Some(mass) = fit.mass_kg {
-                positive(format!("{key}.fit.mass_kg"), mass)?;
+            if let Some(kilograms) = fit.mass_kg {
+                mass(format!("{key}.fit.mass_kg"), kilograms)?;
             }
         }
         Ok(())
@@ -216,8 +268,8 @@ impl CharacterSpec {
 
 impl ControllerSpec {
     fn validate(&self, key: &str, actor: &CharacterSpec, poses: &BTreeMap<String, BTreeMap<String, Angles>>) -> Check {
-        not_negative(format!("{key}.kp_scale"), self.kp_scale)?;
-        not_negative(format!("{key}.kd_scale"), self.kd_scale)?;
+        up_to(format!("{key}.kp_scale"), self.kp_scale, bounds::LARGEST_GAIN, "")?;
+        up_to(format!("{key}.kd_scale"), self.kd_scale, bounds::LARGEST_GAIN, "")?;
         if !(0.0..=1.0).contains(&self.sink_share) {
             return problem(
                 format!("{key}.sink_share"),
@@ -227,7 +279,8 @@ impl ControllerSpec {
         for (body, gains) in &self.gains {
             for (name, gain) in [("kp", gains.kp), ("kd", gains.kd)] {
                 if let Some(gain) = gain {
-                    not_negative(format!("{key}.gains.{body}.{name}"), gain)?;
+                    let unit = if name == "kp" { "N m/rad" } else { "N m s/rad" };
+                    up_to(format!("{key}.gains.{body}.{name}"), gain, bounds::LARGEST_GAIN, unit)?;
                 }
             }
         }
@@ -300,7 +353,7 @@ impl ControllerSpec {
                         ("kd_angular", assist.kd_angular),
                     ] {
                         if let Some(gain) = gain {
-                            not_negative(format!("{key}.assist.{name}"), gain)?;
+                            up_to(format!("{key}.assist.{name}"), gain, bounds::LARGEST_GAIN, "")?;
                         }
                     }
                 }
@@ -338,7 +391,7 @@ fn keys_of_kind(key: &str, kind: &str, required: &[&str], optional: &[&str], wri
 }
 
 fn material(key: &str, friction: f64, restitution: f64) -> Check {
-    not_negative(format!("{key}.friction"), friction)?;
+    up_to(format!("{key}.friction"), friction, bounds::LARGEST_FRICTION, "")?;
     if (0.0..=1.0).contains(&restitution) {
         return Ok(());
     }
@@ -349,7 +402,17 @@ fn material(key: &str, friction: f64, restitution: f64) -> Check {
 }
 
 fn size(key: &str, name: &str, sizes: &[f64]) -> Check {
-    sizes.iter().try_for_each(|s| positive(format!("{key}.{name}"), *s))
+    match sizes.iter().find(|s| !bounds::is_size(**s)) {
+        None => Ok(()),
+        Some(s) => problem(
+            format!("{key}.{name}"),
+            format!(
+                "holds {s:?}; expected {:e} to {:e} m",
+                bounds::SMALLEST_SIZE,
+                bounds::LARGEST_LENGTH
+            ),
+        ),
+    }
 }
 
 impl TerrainSpec {
@@ -377,8 +440,8 @@ impl TerrainSpec {
             ("scale", self.scale.is_some()),
         ];
         keys_of_kind(key, kind, required, optional, &written)?;
-        finite(format!("{key}.position"), &self.position)?;
-        finite(format!("{key}.rotation_deg"), &self.rotation_deg)?;
+        place(format!("{key}.position"), &self.position)?;
+        rotation(format!("{key}.rotation_deg"), &self.rotation_deg)?;
         material(key, self.friction, self.restitution)?;
         size(key, "size", self.size.as_ref().map_or(&[], |s| &s[..]))?;
         size(key, "size_xz", self.size_xz.as_ref().map_or(&[], |s| &s[..]))?;
@@ -386,11 +449,14 @@ impl TerrainSpec {
             ("rise_m", self.rise_m),
             ("run_m", self.run_m),
             ("width_m", self.width_m),
-            ("scale", self.scale),
         ] {
-            if let Some(value) = value {
-                positive(format!("{key}.{name}"), value)?;
-            }
+            size(key, name, value.as_slice())?;
+        }
+        if let Some(scale) = self.scale {
+            positive(format!("{key}.scale"), scale)?;
+        }
+        for row in self.heights.iter().flatten() {
+            place(format!("{key}.heights"), row)?;
         }
         if let Some(slope) = self.slope_deg
             && !(slope.is_finite() && slope.abs() < 90.0)
@@ -413,9 +479,10 @@ impl TerrainSpec {
             }
         }
         if let Some(noise) = &self.noise {
-            not_negative(format!("{key}.noise.amplitude_m"), noise.amplitude_m)?;
-            positive(format!("{key}.noise.wavelength_m"), noise.wavelength_m)?;
-            not_negative(format!("{key}.noise.flat_radius_m"), noise.flat_radius_m)?;
+            let largest = bounds::LARGEST_LENGTH;
+            up_to(format!("{key}.noise.amplitude_m"), noise.amplitude_m, largest, "m")?;
+            size(key, "noise.wavelength_m", &[noise.wavelength_m])?;
+            up_to(format!("{key}.noise.flat_radius_m"), noise.flat_radius_m, largest, "m")?;
             if noise.cells.iter().any(|c| *c == 0 || *c > 4096) {
                 return problem(format!("{key}.noise.cells"), "expected 1 to 4096 along each side");
             }
@@ -441,16 +508,30 @@ impl PlatformSpec {
         ];
         keys_of_kind(key, kind, required, optional, &written)?;
         size(key, "size", &self.size)?;
-        finite(format!("{key}.position"), &self.position)?;
-        finite(format!("{key}.rotation_deg"), &self.rotation_deg)?;
-        for (name, vector) in [
-            ("amplitude_m", self.amplitude_m),
-            ("velocity", self.velocity),
-            ("angular_velocity", self.angular_velocity),
-        ] {
-            finite(format!("{key}.{name}"), &vector.unwrap_or_default())?;
+        place(format!("{key}.position"), &self.position)?;
+        rotation(format!("{key}.rotation_deg"), &self.rotation_deg)?;
+        let amplitude = self.amplitude_m.unwrap_or_default();
+        let frequency = self.frequency_hz.unwrap_or_default();
+        place(format!("{key}.amplitude_m"), &amplitude)?;
+        speed(format!("{key}.velocity"), &self.velocity.unwrap_or_default())?;
+        speed(
+            format!("{key}.angular_velocity"),
+            &self.angular_velocity.unwrap_or_default(),
+        )?;
+        up_to(
+            format!("{key}.frequency_hz"),
+            frequency,
+            bounds::LARGEST_FREQUENCY,
+            "Hz",
+        )?;
+        let fastest = amplitude.map(|a| (std::f64::consts::TAU * frequency * a).abs());
+        if !bounds::within(bounds::LARGEST_SPEED, &fastest) {
+            let largest = bounds::LARGEST_SPEED;
+            return problem(
+                format!("{key}.frequency_hz"),
+                format!("is {frequency:?}; with this amplitude the platform would be faster than {largest:e} m/s"),
+            );
         }
-        not_negative(format!("{key}.frequency_hz"), self.frequency_hz.unwrap_or_default())?;
         material(key, self.friction, self.restitution)
     }
 }
@@ -479,33 +560,30 @@ impl PropSpec {
             &["hinge"]
         };
         keys_of_kind(key, kind, required, optional, &written)?;
-        for (name, value) in [("mass", self.mass), ("radius", self.radius)] {
-            if let Some(value) = value {
-                positive(format!("{key}.{name}"), value)?;
-            }
+        if let Some(kilograms) = self.mass {
+            mass(format!("{key}.mass"), kilograms)?;
         }
-        not_negative(format!("{key}.length"), self.length.unwrap_or_default())?;
+        size(key, "radius", self.radius.as_slice())?;
+        size(key, "length", self.length.as_slice())?;
         size(key, "size", self.size.as_ref().map_or(&[], |s| &s[..]))?;
-        for (name, vector) in [
-            ("position", self.position),
-            ("rotation_deg", self.rotation_deg),
-            ("velocity", self.velocity),
-            ("angular_velocity", self.angular_velocity),
-        ] {
-            finite(format!("{key}.{name}"), &vector)?;
-        }
+        place(format!("{key}.position"), &self.position)?;
+        rotation(format!("{key}.rotation_deg"), &self.rotation_deg)?;
+        speed(format!("{key}.velocity"), &self.velocity)?;
+        speed(format!("{key}.angular_velocity"), &self.angular_velocity)?;
         for point in self.points.iter().flatten() {
-            finite(format!("{key}.points"), point)?;
+            place(format!("{key}.points"), point)?;
         }
         if let Some(hinge) = &self.hinge {
-            finite(format!("{key}.hinge.axis"), &hinge.axis)?;
-            if hinge.axis == [0.0; 3] {
-                return problem(format!("{key}.hinge.axis"), "is zero; expected a direction");
-            }
-            finite(format!("{key}.hinge.point"), &hinge.point)?;
-            not_negative(format!("{key}.hinge.damping"), hinge.damping)?;
+            direction(format!("{key}.hinge.axis"), hinge.axis)?;
+            place(format!("{key}.hinge.point"), &hinge.point)?;
+            up_to(
+                format!("{key}.hinge.damping"),
+                hinge.damping,
+                bounds::LARGEST_GAIN,
+                "N m s/rad",
+            )?;
             if let Some([low, high]) = hinge.range_deg
-                && !(low.is_finite() && high.is_finite() && low < high)
+                && !(bounds::within(bounds::LARGEST_ANGLE, &[low, high]) && low < high)
             {
                 return problem(
                     format!("{key}.hinge.range_deg"),
@@ -521,9 +599,9 @@ impl DisturbanceSpec {
     fn validate(&self, key: &str) -> Check {
         not_negative(format!("{key}.time_s"), self.time_s)?;
         match (self.impulse_ns, self.force_n) {
-            (Some(impulse), None) => finite(format!("{key}.impulse_ns"), &[impulse])?,
+            (Some(impulse), None) => within(format!("{key}.impulse_ns"), &[impulse], bounds::LARGEST_FORCE, "N s")?,
             (None, Some(force)) => {
-                finite(format!("{key}.force_n"), &[force])?;
+                within(format!("{key}.force_n"), &[force], bounds::LARGEST_FORCE, "N")?;
                 if self.duration_s.is_none() {
                     return problem(format!("{key}.duration_s"), "is missing; a force acts for a time");
                 }
@@ -534,10 +612,7 @@ impl DisturbanceSpec {
             positive(format!("{key}.duration_s"), duration)?;
         }
         if let Direction::Vector(v) = self.direction {
-            finite(format!("{key}.direction"), &v)?;
-            if v == [0.0; 3] {
-                return problem(format!("{key}.direction"), "is zero; expected a direction");
-            }
+            direction(format!("{key}.direction"), v)?;
         }
         if self.character.is_some() && self.prop.is_some() {
             return problem(format!("{key}.prop"), "there is a `character` too; write either");
@@ -548,6 +623,6 @@ impl DisturbanceSpec {
                 "a prop has no forward; write a vector, \"up\" or \"down\"",
             );
         }
-        finite(format!("{key}.point"), &self.point.unwrap_or_default())
+        place(format!("{key}.point"), &self.point.unwrap_or_default())
     }
 }

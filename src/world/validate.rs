@@ -8,21 +8,18 @@ use super::{
     Actuation, BodyRef, BuildError, ExternalForce, JointPosition, Platform, PlatformMotion, RootActuation, Scene,
     StepError, Terrain, TerrainShape,
 };
+use crate::bounds::{self, within};
 use crate::character::{Body, Character, Collider, Joint, Limit, Material, Shape};
 
 /// Unit vectors and quaternions may be off by this much (files carry six digits).
 const UNIT_TOLERANCE: f64 = 1e-5;
-/// Kilograms; lighter bodies lose their inertia in the rounding of the others.
-const SMALLEST_MASS: f64 = 1e-6;
-/// kg m².
-const SMALLEST_INERTIA: f64 = 1e-12;
 /// Seconds.
 const LARGEST_STEP: f64 = 0.1;
 
 /// Checks every number of a scene and the step size; the error names thing, key, value and what was expected.
 pub(crate) fn scene(scene: &Scene, dt: f64) -> Result<(), BuildError> {
     check(dt > 0.0 && dt <= LARGEST_STEP, "time step", dt, "seconds in (0, 0.1]")?;
-    finite("gravity", scene.gravity)?;
+    vector("gravity", scene.gravity, bounds::LARGEST_GRAVITY, "m/s²")?;
     for (i, t) in scene.terrain.iter().enumerate() {
         terrain(&format!("terrain {i}"), t)?;
     }
@@ -35,7 +32,7 @@ pub(crate) fn scene(scene: &Scene, dt: f64) -> Result<(), BuildError> {
     for (i, p) in scene.characters.iter().enumerate() {
         let name = format!("character {i} ({})", p.character.name);
         character(&name, &p.character)?;
-        finite(&format!("{name}: position"), p.position)?;
+        place(&format!("{name}: position"), p.position)?;
         check(
             p.heading.is_finite(),
             format!("{name}: heading"),
@@ -78,17 +75,19 @@ pub(crate) fn actuation(character: &Character, actuation: &Actuation, time: f64)
         }
         for axis in 0..axes {
             let (kp, kd) = (joint.kp[axis], joint.kd[axis]);
-            if !(kp >= 0.0 && kp.is_finite()) {
-                return Err(at("kp", axis, kp, "a finite number, zero or more, N m/rad"));
+            if !is_gain(kp) {
+                return Err(at("kp", axis, kp, "0 to 1e18 N m/rad"));
             }
-            if !(kd >= 0.0 && kd.is_finite()) {
-                return Err(at("kd", axis, kd, "a finite number, zero or more, N m s/rad"));
+            if !is_gain(kd) {
+                return Err(at("kd", axis, kd, "0 to 1e18 N m s/rad"));
             }
-            if !joint.target_velocity[axis].is_finite() {
-                return Err(at("target velocity", axis, joint.target_velocity[axis], "finite rad/s"));
+            let rate = joint.target_velocity[axis];
+            if !within(bounds::LARGEST_TARGET_RATE, &[rate]) {
+                return Err(at("target velocity", axis, rate, "rad/s between -1e9 and 1e9"));
             }
-            if !joint.feed_forward[axis].is_finite() {
-                return Err(at("feed-forward torque", axis, joint.feed_forward[axis], "finite N m"));
+            let torque = joint.feed_forward[axis];
+            if !within(bounds::LARGEST_FORCE, &[torque]) {
+                return Err(at("feed-forward torque", axis, torque, "N m between -1e9 and 1e9"));
             }
         }
     }
@@ -113,12 +112,17 @@ pub(crate) fn forces(scene: &Scene, forces: &[ExternalForce], time: f64) -> Resu
                 expected: "a body of a character or prop of this scene".into(),
             });
         };
-        for (what, v, expected) in [
-            ("point of an external force", f.point, "finite metres"),
-            ("external force", f.force, "finite N"),
-            ("external torque", f.torque, "finite N m"),
+        for (what, v, largest, expected) in [
+            (
+                "point of an external force",
+                f.point,
+                bounds::LARGEST_LENGTH,
+                "metres within 1e6",
+            ),
+            ("external force", f.force, bounds::LARGEST_FORCE, "N within 1e9"),
+            ("external torque", f.torque, bounds::LARGEST_FORCE, "N m within 1e9"),
         ] {
-            if !v.is_finite() {
+            if !within(largest, &v.to_array()) {
                 return Err(bad_step(time, &owner.name, &body.name, what.into(), v, expected));
             }
         }
@@ -144,7 +148,7 @@ pub(crate) fn placement(
             return Err(bad_step(time, &character.name, root_body, what, found, &expected));
         }
     }
-    if !position.is_finite() {
+    if !within(bounds::LARGEST_LENGTH, &position.to_array()) {
         let what = "root position".into();
         return Err(bad_step(
             time,
@@ -152,7 +156,7 @@ pub(crate) fn placement(
             root_body,
             what,
             position,
-            "finite metres",
+            "metres within 1e6",
         ));
     }
     if !is_unit_quat(rotation) {
@@ -171,14 +175,14 @@ pub(crate) fn placement(
             return Err(bad_target(time, character, body, joint));
         }
         for (what, v) in [("linear velocity", linear), ("angular velocity", angular)] {
-            if !v.is_finite() {
+            if !within(bounds::LARGEST_SPEED, &v.to_array()) {
                 return Err(bad_step(
                     time,
                     &character.name,
                     &body.name,
                     what.into(),
                     v,
-                    "a finite vector",
+                    "m/s or rad/s within 1e4",
                 ));
             }
         }
@@ -214,12 +218,17 @@ pub(crate) fn driven_axes(joint: &Joint) -> usize {
     }
 }
 
-/// Whether `position` is of the joint's kind and finite. Joints without a position take any.
+/// Whether `k` can be a stiffness or a damping.
+fn is_gain(k: f64) -> bool {
+    (0.0..=bounds::LARGEST_GAIN).contains(&k)
+}
+
+/// Whether `position` is of the joint's kind and in its range. Joints without a position take any.
 fn fits(joint: &Joint, position: &JointPosition) -> bool {
     match (joint, position) {
         (Joint::Free | Joint::Planar | Joint::Fixed, _) => true,
-        (Joint::Hinge { .. }, JointPosition::Angle(a)) => a.is_finite(),
-        (Joint::Universal { .. }, JointPosition::Angles(a)) => a.iter().all(|a| a.is_finite()),
+        (Joint::Hinge { .. }, JointPosition::Angle(a)) => within(bounds::LARGEST_ANGLE, &[*a]),
+        (Joint::Universal { .. }, JointPosition::Angles(a)) => within(bounds::LARGEST_ANGLE, a),
         (Joint::Ball, JointPosition::Rotation(q)) => is_unit_quat(*q),
         _ => false,
     }
@@ -240,11 +249,11 @@ fn root(character: &Character, root: &RootActuation, time: f64) -> Result<(), St
     match root {
         RootActuation::None => Ok(()),
         RootActuation::Wrench(w) => {
-            if !w.force.is_finite() {
-                return error("force", w.force.to_string(), "finite N");
+            if !within(bounds::LARGEST_FORCE, &w.force.to_array()) {
+                return error("force", w.force.to_string(), "N within 1e9");
             }
-            if !w.torque.is_finite() {
-                return error("torque", w.torque.to_string(), "finite N m");
+            if !within(bounds::LARGEST_FORCE, &w.torque.to_array()) {
+                return error("torque", w.torque.to_string(), "N m within 1e9");
             }
             Ok(())
         }
@@ -263,8 +272,8 @@ fn root(character: &Character, root: &RootActuation, time: f64) -> Result<(), St
                 ("velocity", velocity),
                 ("angular velocity", angular_velocity),
             ] {
-                if !v.is_finite() {
-                    return error(what, v.to_string(), "a finite vector");
+                if !within(bounds::LARGEST_TARGET_RATE, &v.to_array()) {
+                    return error(what, v.to_string(), "metres, m/s or rad/s within 1e9");
                 }
             }
             if !is_unit_quat(*rotation) {
@@ -276,8 +285,8 @@ fn root(character: &Character, root: &RootActuation, time: f64) -> Result<(), St
                 ("kp_angular", kp_angular),
                 ("kd_angular", kd_angular),
             ] {
-                if !(*k >= 0.0 && k.is_finite()) {
-                    return error(what, k.to_string(), "a finite number, zero or more");
+                if !is_gain(*k) {
+                    return error(what, k.to_string(), "a number from 0 to 1e18");
                 }
             }
             Ok(())
@@ -305,8 +314,8 @@ fn bad_step(
 
 fn bad_target(time: f64, character: &Character, body: &Body, found: &JointPosition) -> StepError {
     let expected = match body.joint {
-        Joint::Hinge { .. } => "a finite Angle",
-        Joint::Universal { .. } => "finite Angles",
+        Joint::Hinge { .. } => "an Angle within 1e6 radians",
+        Joint::Universal { .. } => "Angles within 1e6 radians",
         _ => "a Rotation by a unit quaternion",
     };
     bad_step(
@@ -335,8 +344,14 @@ fn check(
     })
 }
 
-fn finite(what: &str, v: DVec3) -> Result<(), BuildError> {
-    check(v.is_finite(), what, v, "a finite vector")
+fn vector(what: &str, v: DVec3, largest: f64, unit: &str) -> Result<(), BuildError> {
+    let good = within(largest, &v.to_array());
+    check(good, what, v, format!("{unit} between -{largest:e} and {largest:e}"))
+}
+
+/// A place or an offset.
+fn place(what: &str, v: DVec3) -> Result<(), BuildError> {
+    vector(what, v, bounds::LARGEST_LENGTH, "metres")
 }
 
 fn unit_axis(what: String, v: DVec3) -> Result<(), BuildError> {
@@ -348,26 +363,26 @@ fn unit_rotation(what: String, q: DQuat) -> Result<(), BuildError> {
     check(is_unit_quat(q), what, q, "a quaternion [x, y, z, w] of length 1")
 }
 
-fn positive(what: String, v: f64) -> Result<(), BuildError> {
-    check(v > 0.0 && v.is_finite(), what, v, "a finite number above 0")
+fn speed(what: &str, v: DVec3) -> Result<(), BuildError> {
+    vector(what, v, bounds::LARGEST_SPEED, "m/s or rad/s")
 }
 
-fn positive_vector(what: String, v: DVec3) -> Result<(), BuildError> {
-    check(
-        v.is_finite() && v.min_element() > 0.0,
-        what,
-        v,
-        "finite numbers above 0",
-    )
+fn size(what: String, v: f64) -> Result<(), BuildError> {
+    check(bounds::is_size(v), what, v, "metres above 0 (1e-6 to 1e6)")
+}
+
+fn sizes(what: String, v: DVec3) -> Result<(), BuildError> {
+    let good = v.to_array().into_iter().all(bounds::is_size);
+    check(good, what, v, "metres above 0 (1e-6 to 1e6)")
 }
 
 fn material(at: &str, m: &Material) -> Result<(), BuildError> {
-    let friction = m.friction >= 0.0 && m.friction.is_finite();
+    let friction = (0.0..=bounds::LARGEST_FRICTION).contains(&m.friction);
     check(
         friction,
         format!("{at}: friction"),
         m.friction,
-        "a finite number, 0 or more",
+        "a number from 0 to 1e6",
     )?;
     let restitution = (0.0..=1.0).contains(&m.restitution);
     check(
@@ -379,12 +394,12 @@ fn material(at: &str, m: &Material) -> Result<(), BuildError> {
 }
 
 fn terrain(at: &str, t: &Terrain) -> Result<(), BuildError> {
-    finite(&format!("{at}: position"), t.position)?;
+    place(&format!("{at}: position"), t.position)?;
     unit_rotation(format!("{at}: rotation"), t.rotation)?;
     material(at, &t.material)?;
     match &t.shape {
         TerrainShape::Ground => Ok(()),
-        TerrainShape::Box { half_extents } => positive_vector(format!("{at}: half_extents"), *half_extents),
+        TerrainShape::Box { half_extents } => sizes(format!("{at}: half_extents"), *half_extents),
         TerrainShape::Stairs {
             steps,
             rise,
@@ -397,9 +412,9 @@ fn terrain(at: &str, t: &Terrain) -> Result<(), BuildError> {
                 steps,
                 "1 to 10000",
             )?;
-            positive(format!("{at}: rise"), *rise)?;
-            positive(format!("{at}: run"), *run)?;
-            positive(format!("{at}: width"), *width)
+            size(format!("{at}: rise"), *rise)?;
+            size(format!("{at}: run"), *run)?;
+            size(format!("{at}: width"), *width)
         }
         TerrainShape::Heightfield { heights, size } => heightfield(at, heights, size),
         TerrainShape::Mesh { vertices, triangles } => {
@@ -410,7 +425,7 @@ fn terrain(at: &str, t: &Terrain) -> Result<(), BuildError> {
                 "at least one",
             )?;
             for (i, v) in vertices.iter().enumerate() {
-                finite(&format!("{at}: vertex {i}"), *v)?;
+                place(&format!("{at}: vertex {i}"), *v)?;
             }
             let count = vertices.len();
             for (i, triangle) in triangles.iter().enumerate() {
@@ -429,9 +444,9 @@ fn terrain(at: &str, t: &Terrain) -> Result<(), BuildError> {
     }
 }
 
-fn heightfield(at: &str, heights: &[Vec<f64>], size: &[f64; 2]) -> Result<(), BuildError> {
-    positive(format!("{at}: size[0]"), size[0])?;
-    positive(format!("{at}: size[1]"), size[1])?;
+fn heightfield(at: &str, heights: &[Vec<f64>], sides: &[f64; 2]) -> Result<(), BuildError> {
+    size(format!("{at}: size[0]"), sides[0])?;
+    size(format!("{at}: size[1]"), sides[1])?;
     let columns = heights.first().map_or(0, Vec::len);
     let shape = format!("{} x {columns}", heights.len());
     let large_enough = heights.len() >= 2 && columns >= 2;
@@ -445,34 +460,32 @@ fn heightfield(at: &str, heights: &[Vec<f64>], size: &[f64; 2]) -> Result<(), Bu
             expected(),
         )?;
         for (c, h) in row.iter().enumerate() {
-            check(h.is_finite(), format!("{at}: heights[{r}][{c}]"), h, "finite metres")?;
+            let good = within(bounds::LARGEST_LENGTH, &[*h]);
+            check(good, format!("{at}: heights[{r}][{c}]"), h, "metres within 1e6")?;
         }
     }
     Ok(())
 }
 
 fn platform(at: &str, p: &Platform) -> Result<(), BuildError> {
-    positive_vector(format!("{at}: half_extents"), p.half_extents)?;
-    finite(&format!("{at}: position"), p.position)?;
+    sizes(format!("{at}: half_extents"), p.half_extents)?;
+    place(&format!("{at}: position"), p.position)?;
     unit_rotation(format!("{at}: rotation"), p.rotation)?;
     material(at, &p.material)?;
     match &p.motion {
         PlatformMotion::Sine { amplitude, frequency } => {
-            finite(&format!("{at}: amplitude"), *amplitude)?;
-            let good = *frequency >= 0.0 && frequency.is_finite();
-            check(
-                good,
-                format!("{at}: frequency"),
-                frequency,
-                "a finite number of hertz, 0 or more",
-            )
+            place(&format!("{at}: amplitude"), *amplitude)?;
+            let good = (0.0..=bounds::LARGEST_FREQUENCY).contains(frequency);
+            check(good, format!("{at}: frequency"), frequency, "0 to 1e6 Hz")?;
+            let fastest = *amplitude * (std::f64::consts::TAU * frequency);
+            speed(&format!("{at}: largest velocity (2π frequency amplitude)"), fastest)
         }
         PlatformMotion::Linear {
             velocity,
             angular_velocity,
         } => {
-            finite(&format!("{at}: velocity"), *velocity)?;
-            finite(&format!("{at}: angular_velocity"), *angular_velocity)
+            speed(&format!("{at}: velocity"), *velocity)?;
+            speed(&format!("{at}: angular_velocity"), *angular_velocity)
         }
     }
 }
@@ -515,11 +528,11 @@ fn character(at: &str, c: &Character) -> Result<(), BuildError> {
 }
 
 fn body(at: &str, b: &Body, is_root: bool) -> Result<(), BuildError> {
-    finite(&format!("{at}: offset"), b.offset)?;
+    place(&format!("{at}: offset"), b.offset)?;
     unit_rotation(format!("{at}: rest"), b.rest)?;
-    let mass = b.mass >= SMALLEST_MASS && b.mass.is_finite();
-    check(mass, format!("{at}: mass"), b.mass, "finite kilograms, at least 1e-6")?;
-    finite(&format!("{at}: center_of_mass"), b.center_of_mass)?;
+    let mass = (bounds::SMALLEST_MASS..=bounds::LARGEST_MASS).contains(&b.mass);
+    check(mass, format!("{at}: mass"), b.mass, "kilograms, 1e-6 to 1e9")?;
+    place(&format!("{at}: center_of_mass"), b.center_of_mass)?;
     inertia(at, b)?;
     material(at, &b.material)?;
     for (i, c) in b.colliders.iter().enumerate() {
@@ -537,8 +550,7 @@ fn body(at: &str, b: &Body, is_root: bool) -> Result<(), BuildError> {
             ("damping", b.damping[axis]),
             ("armature", b.armature[axis]),
         ] {
-            let good = v >= 0.0 && v.is_finite();
-            check(good, format!("{at}: {key}[{axis}]"), v, "a finite number, 0 or more")?;
+            check(is_gain(v), format!("{at}: {key}[{axis}]"), v, "a number from 0 to 1e18")?;
         }
     }
     Ok(())
@@ -546,7 +558,8 @@ fn body(at: &str, b: &Body, is_root: bool) -> Result<(), BuildError> {
 
 fn inertia(at: &str, b: &Body) -> Result<(), BuildError> {
     let i = b.inertia;
-    check(i.is_finite(), format!("{at}: inertia"), i, "a finite matrix")?;
+    let good = within(bounds::LARGEST_INERTIA, &i.to_cols_array());
+    check(good, format!("{at}: inertia"), i, "kg m² between -1e18 and 1e18")?;
     let largest = i.to_cols_array().iter().fold(0.0_f64, |m, v| m.max(v.abs()));
     let skew = (i - i.transpose())
         .to_cols_array()
@@ -561,7 +574,7 @@ fn inertia(at: &str, b: &Body) -> Result<(), BuildError> {
     let mut moments = nalgebra::Matrix3::from_column_slice(&i.to_cols_array()).symmetric_eigenvalues();
     moments.as_mut_slice().sort_by(f64::total_cmp);
     let text = format!("a matrix with principal moments {:?}", moments.as_slice());
-    let definite = moments[0] >= SMALLEST_INERTIA;
+    let definite = moments[0] >= bounds::SMALLEST_INERTIA;
     check(
         definite,
         format!("{at}: inertia"),
@@ -574,18 +587,18 @@ fn inertia(at: &str, b: &Body) -> Result<(), BuildError> {
 }
 
 fn collider(at: &str, c: &Collider) -> Result<(), BuildError> {
-    finite(&format!("{at}: position"), c.position)?;
+    place(&format!("{at}: position"), c.position)?;
     unit_rotation(format!("{at}: rotation"), c.rotation)?;
     match &c.shape {
-        Shape::Box { half_extents } => positive_vector(format!("{at}: half_extents"), *half_extents),
+        Shape::Box { half_extents } => sizes(format!("{at}: half_extents"), *half_extents),
         Shape::Capsule { half_length, radius } => {
-            positive(format!("{at}: half_length"), *half_length)?;
-            positive(format!("{at}: radius"), *radius)
+            size(format!("{at}: half_length"), *half_length)?;
+            size(format!("{at}: radius"), *radius)
         }
-        Shape::Sphere { radius } => positive(format!("{at}: radius"), *radius),
+        Shape::Sphere { radius } => size(format!("{at}: radius"), *radius),
         Shape::Hull { points } => {
             for (i, p) in points.iter().enumerate() {
-                finite(&format!("{at}: point {i}"), *p)?;
+                place(&format!("{at}: point {i}"), *p)?;
             }
             check(
                 points.len() >= 4,
@@ -626,13 +639,13 @@ fn limit(at: &str, b: &Body) -> Result<(), BuildError> {
         (Limit::None, _) => Ok(()),
         (Limit::Range(ranges), Joint::Hinge { .. } | Joint::Universal { .. }) => {
             for (i, [low, high]) in ranges.iter().enumerate().take(b.joint.dofs()) {
-                let good = low.is_finite() && high.is_finite() && low <= high;
+                let good = within(bounds::LARGEST_ANGLE, &[*low, *high]) && low <= high;
                 let found = format!("[{low}, {high}]");
                 check(
                     good,
                     format!("{at}: limit: range {i}"),
                     found,
-                    "finite radians, the smaller first",
+                    "radians within 1e6, the smaller first",
                 )?;
             }
             Ok(())

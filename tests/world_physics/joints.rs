@@ -146,6 +146,44 @@ fn hinge_targets_are_reached_all_the_way_round() {
     }
 }
 
+/// From the exact middle of its cone, where no direction of swing is defined, a ball joint that would cross its limit
+/// within one step is stopped like any other; one whose bone points backwards, where no twist is defined, stays finite.
+#[test]
+fn a_limit_that_is_undefined_at_the_start_of_a_step_is_met_at_its_end() {
+    let limited = |swing: f64, twist: [f64; 2]| Body {
+        limit: Limit::SwingTwist {
+            axis: DVec3::X,
+            center: DQuat::IDENTITY,
+            swing,
+            twist,
+        },
+        ..arm(Joint::Ball)
+    };
+    let backwards = exp(DVec3::Z * std::f64::consts::PI);
+    for (body, start, rate) in [
+        (limited(0.3, [-0.4, 0.4]), DQuat::IDENTITY, vec(0.0, 30.0, 20.0)),
+        (limited(0.3, [-0.4, 0.4]), DQuat::IDENTITY, vec(25.0, 0.0, 30.0)),
+        (limited(3.1, [-0.1, 0.1]), backwards, vec(20.0, 5.0, 20.0)),
+    ] {
+        let mut world = rooted(body, false, 30.0);
+        gains(&mut world, 0.0, 0.0);
+        let joints = [JointPosition::Rotation(start)];
+        world
+            .engine
+            .set_character(0, vec(0.0, 2.0, 0.0), DQuat::IDENTITY, &joints, &[(DVec3::ZERO, rate)])
+            .unwrap();
+        world.step();
+        // the report is about the pose at the end of a step
+        let excess = world.engine.last_step().max_limit_violation;
+        assert!(
+            excess < 2f64.to_radians() || start != DQuat::IDENTITY,
+            "{rate}: {} degrees",
+            excess.to_degrees()
+        );
+        assert!(rotation(&mut world).is_finite());
+    }
+}
+
 #[test]
 fn ball_targets_near_half_a_turn_are_reached() {
     // rotations of up to 180 degrees about any axis: error below 1e-6 rad after 4 s, no matter which way round is chosen

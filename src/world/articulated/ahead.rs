@@ -60,7 +60,7 @@ impl ArticulatedEngine {
                     Joint::Ball => next = (exp(rate * dt) * glam::DQuat::from_slice(&q[..4])).to_array(),
                     _ => (0..n).for_each(|i| next[i] = q[i] + dt * rate[i]),
                 }
-                limits::each(&definition.limit, body, &next, |slot, gap, _| {
+                limits::each(&definition.limit, body, &next, |slot, gap, gradient_at_end| {
                     let known = s
                         .limits
                         .iter()
@@ -70,20 +70,23 @@ impl ArticulatedEngine {
                         return;
                     }
                     let i = known.unwrap_or_else(|| {
+                        // where a limit is not defined at the beginning (a bone exactly in the middle of its cone, or
+                        // pointing backwards), the row is the one that is right at the end
+                        let mut row = ActiveLimit {
+                            articulation: index,
+                            body: b,
+                            slot,
+                            gap: gap - dt * DVec3::from_array(gradient_at_end).dot(rate),
+                            gradient: gradient_at_end,
+                            curvature: 0.0,
+                        };
                         limits::each(&definition.limit, body, q, |other, gap, gradient| {
                             if other == slot {
-                                let (articulation, body, curvature) = (index, b, 0.0);
-                                s.limits.push(ActiveLimit {
-                                    articulation,
-                                    body,
-                                    slot,
-                                    gap,
-                                    gradient,
-                                    curvature,
-                                });
-                                s.limit_guess.push(0.0);
+                                (row.gap, row.gradient) = (gap, gradient);
                             }
                         });
+                        s.limits.push(row);
+                        s.limit_guess.push(0.0);
                         s.limits.len() - 1
                     });
                     let limit = &mut s.limits[i];

@@ -9,6 +9,7 @@
 )]
 
 mod articulated;
+mod blame;
 mod measure;
 mod platform;
 mod rapier_engine;
@@ -67,7 +68,7 @@ pub enum StepError {
         expected: String,
     },
     /// The motion grew beyond every bound; `hint` says what most likely caused it (joint, gain, step).
-    #[error("t = {time:.4} s: the simulation diverged at {character}/{body} (rate {rate:.3e} rad/s or m/s); {hint}")]
+    #[error("t = {time:.4} s: the simulation diverged at {character}/{body} ({}); {hint}", rate_in_words(*rate))]
     Diverged {
         time: f64,
         character: String,
@@ -75,6 +76,15 @@ pub enum StepError {
         rate: f64,
         hint: String,
     },
+}
+
+/// A rate for an error, which may end up in a file: there is no NaN in it.
+fn rate_in_words(rate: f64) -> String {
+    if rate.is_finite() {
+        format!("rate {rate:.3e} rad/s or m/s")
+    } else {
+        "its rate is no longer a number".into()
+    }
 }
 
 /// Saved state of a world: positions, velocities, warm-start caches, time. Small (kilobytes) and quick to take.

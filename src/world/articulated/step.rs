@@ -9,7 +9,7 @@ use super::ahead::LIMIT_MARGIN;
 use super::limits::{self, ActiveLimit, SLOTS};
 use super::{ArticulatedEngine, Link, link_of};
 use crate::dynamics::NONE;
-use crate::world::{Actuation, BodyRef, Engine, ExternalForce, StepError, validate};
+use crate::world::{Actuation, BodyRef, Engine, ExternalForce, StepError, blame, validate};
 
 /// Metres within which contacts are always looked for.
 const MARGIN: f64 = 0.01;
@@ -76,7 +76,7 @@ impl ArticulatedEngine {
             self.factorize(false)?;
             dynamics_time += elapsed(solved, self.clock());
         }
-        self.check_rates()?;
+        self.check_rates(actuations)?;
 
         let before = self.clock();
         self.finish(forces, actuations, passes, iterations);
@@ -380,33 +380,26 @@ impl ArticulatedEngine {
     }
 
     /// Refuses rates beyond every bound, before anything of the state has changed.
-    fn check_rates(&self) -> Result<(), StepError> {
+    fn check_rates(&self, actuations: &[Actuation]) -> Result<(), StepError> {
         for (index, a) in self.articulations.iter().enumerate() {
             let rates = &self.scratch.v_plus[a.v0..a.v0 + a.dynamics.tree.dofs];
-            let Some(k) = rates.iter().position(|v| v.is_nan() || v.abs() >= LARGEST_RATE) else {
+            let fastest = rates
+                .iter()
+                .map(|v| if v.is_nan() { f64::INFINITY } else { v.abs() })
+                .enumerate()
+                .filter(|(_, rate)| *rate >= LARGEST_RATE)
+                .max_by(|a, b| a.1.total_cmp(&b.1));
+            let Some((k, _)) = fastest else {
                 continue;
             };
             let body = a.dynamics.tree.dof_body[k];
-            let drive = &a.drives[k];
-            let hint = if index < self.scene.characters.len() && drive.feed_forward.abs() > 0.0 && drive.kp == 0.0 {
-                format!(
-                    "the explicit torque {:.3e} N m grew without bound: the gains are too large for steps of {} s; use stable PD, \
-                     smaller gains or smaller steps (`ambler check` names the largest stable ones)",
-                    drive.feed_forward, self.dt
-                )
-            } else {
-                format!(
-                    "its gains are kp {:.3e} N m/rad and kd {:.3e} N m s/rad at steps of {} s: look for huge torques, tiny inertias \
-                     or bodies that start inside one another (`ambler check`)",
-                    drive.kp, drive.kd, self.dt
-                )
-            };
+            let actuation = actuations.get(index);
             return Err(StepError::Diverged {
                 time: self.time(),
                 character: a.character.name.clone(),
                 body: a.character.bodies[body].name.clone(),
                 rate: rates[k],
-                hint,
+                hint: blame::divergence_hint(&a.character, body, actuation, self.dt),
             });
         }
         Ok(())

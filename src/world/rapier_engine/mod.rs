@@ -15,7 +15,7 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::Instant;
 
-use glam::{DMat3, DQuat, DVec3};
+use glam::{DQuat, DVec3};
 use rapier3d::dynamics::{
     CCDSolver, ImpulseJointSet, IntegrationParameters, IslandManager, MultibodyJointSet, RigidBodySet, SoftBodySet,
 };
@@ -30,10 +30,10 @@ use self::tag::OwnFilter;
 use super::state::Opaque;
 use super::{
     Actuation, BodyRef, BodyState, BuildError, CharacterState, Contact, Engine, EngineKind, ExternalForce,
-    JointPosition, PdMode, RestoreError, RootActuation, Scene, Snapshot, StepError, StepReport, StepTimes, Wrench,
+    JointPosition, RestoreError, RootActuation, Scene, Snapshot, StepError, StepReport, StepTimes, Wrench, blame,
     measure, validate,
 };
-use crate::character::{Character, Joint};
+use crate::character::Joint;
 use crate::math::rotation;
 
 /// m/s or rad/s beyond which the motion counts as diverged: nothing that a character does comes near.
@@ -235,11 +235,7 @@ impl RapierEngine {
         let (index, body, rate) = found;
         let character = &self.structure.articulations[index].definition;
         let name = &character.bodies[body].name;
-        let hint = match actuations.get(index) {
-            Some(actuation) if actuation.mode == PdMode::Explicit => explicit_hint(character, actuation, self.dt()),
-            Some(_) => "check forces, feed-forward torques and target velocities, or use a smaller step".into(),
-            None => "check forces on it and its mass, or use a smaller step".into(),
-        };
+        let hint = blame::divergence_hint(character, body, actuations.get(index), self.dt());
         StepError::Diverged {
             time,
             character: character.name.clone(),
@@ -315,34 +311,6 @@ impl RapierEngine {
         self.state.wrenches[index] = Wrench::default();
         observe_bodies(&structure, &mut self.state);
     }
-}
-
-/// Names the joint whose damping is the largest for its body: an explicit damper overshoots when `kd dt` exceeds twice the
-/// inertia it acts on.
-fn explicit_hint(character: &Character, actuation: &Actuation, dt: f64) -> String {
-    let lightest = |i: DMat3| i.x_axis.x.min(i.y_axis.y).min(i.z_axis.z);
-    let candidates = character.bodies.iter().zip(&actuation.joints);
-    let worst = candidates
-        .filter(|(body, _)| validate::driven_axes(&body.joint) > 0)
-        .map(|(body, joint)| {
-            (
-                body,
-                joint.kp.max_element(),
-                joint.kd.max_element(),
-                lightest(body.inertia),
-            )
-        })
-        .max_by(|a, b| (a.2 / a.3).total_cmp(&(b.2 / b.3)));
-    let Some((body, kp, kd, inertia)) = worst else {
-        return "check forces, or use a smaller step".into();
-    };
-    format!(
-        "the explicit PD law of joint {} (kp {kp}, kd {kd}) is the likely cause: at a step of {dt:.6} s it is unstable \
-         above kd = {:.3e}; use the stable law, a smaller kd, or a step below {:.3e} s",
-        body.name,
-        2.0 * inertia / dt,
-        2.0 * inertia / kd,
-    )
 }
 
 fn parameters(dt: f64) -> IntegrationParameters {

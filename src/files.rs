@@ -3,7 +3,7 @@
 //! In: text and paths. Out: typed values, or an error that names file, line, key, what was expected and the nearest
 //! known name. Knows nothing of what the files mean.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
@@ -67,7 +67,39 @@ pub fn read_toml<T: DeserializeOwned>(path: &Path) -> Result<T, FileError> {
 
 /// Reads a UTF-8 file.
 pub fn read_text(path: &Path) -> Result<String, FileError> {
-    std::fs::read_to_string(path).map_err(|error| FileError::io(path, error))
+    let bytes = read_bytes(path).map_err(|error| FileError::io(path, error))?;
+    String::from_utf8(bytes).map_err(|error| {
+        let (valid, bytes) = (error.utf8_error().valid_up_to(), error.as_bytes());
+        FileError::Toml(TomlError {
+            source_name: path.display().to_string(),
+            line: bytes[..valid].iter().filter(|b| **b == b'\n').count() + 1,
+            column: bytes[..valid].iter().rev().take_while(|b| **b != b'\n').count() + 1,
+            key: None,
+            message: format!("byte {:#04x} is not UTF-8; save the file as UTF-8 text", bytes[valid]),
+            suggestion: None,
+        })
+    })
+}
+
+/// Bytes that are taken from something that is no regular file, and so has no size of its own.
+const LONGEST_STREAM: u64 = 1 << 28;
+
+/// Reads a file. Pipes and devices are read up to their end, which must come: `/dev/zero` is refused.
+pub fn read_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut file = std::fs::File::open(path)?;
+    let mut bytes = Vec::new();
+    if file.metadata()?.is_file() {
+        file.read_to_end(&mut bytes)?;
+        return Ok(bytes);
+    }
+    file.take(LONGEST_STREAM + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LONGEST_STREAM {
+        return Err(std::io::Error::other(format!(
+            "no end after {} MiB; expected a file",
+            LONGEST_STREAM >> 20
+        )));
+    }
+    Ok(bytes)
 }
 
 /// An error about the value at byte `offset` of `text`, for checks made after parsing (see [`toml::Spanned`]).
@@ -135,12 +167,23 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
 }
 
 /// Writes a file by way of a temporary one in the same folder and a rename: a reader sees the old file or the new one.
+///
+/// A link stays a link, its target is replaced. A pipe or device (`/dev/stdout`) cannot be replaced without destroying it:
+/// it is written to as it is.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
-    let folder = match path.parent() {
-        Some(p) if !p.as_os_str().is_empty() => p,
-        _ => Path::new("."),
-    };
     let write = || -> std::io::Result<()> {
+        let path = match std::fs::metadata(path) {
+            Ok(found) if !found.is_file() && !found.is_dir() => {
+                let mut file = std::fs::OpenOptions::new().write(true).open(path)?;
+                return file.write_all(bytes);
+            }
+            Ok(found) if found.is_file() => std::fs::canonicalize(path)?,
+            _ => path.to_path_buf(),
+        };
+        let folder = match path.parent() {
+            Some(p) if !p.as_os_str().is_empty() => p,
+            _ => Path::new("."),
+        };
         let mut builder = tempfile::Builder::new();
         #[cfg(unix)]
         {
@@ -151,7 +194,7 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
         let mut file = builder.tempfile_in(folder)?;
         file.write_all(bytes)?;
         file.as_file().sync_all()?;
-        file.persist(path).map_err(|e| e.error)?;
+        file.persist(&path).map_err(|e| e.error)?;
         Ok(())
     };
     write().map_err(|error| FileError::io(path, error))
@@ -290,6 +333,58 @@ mod tests {
         // suggestions are for typing mistakes only
         assert_eq!(nearest("torque_limt", ["kp", "torque_limit"]), Some("torque_limit"));
         assert_eq!(nearest("zebra", ["kp", "torque_limit"]), None);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn writing_keeps_links_and_special_files_what_they_are() {
+        // a link still leads to its file afterwards, and a pipe is still a pipe that received the bytes
+        use std::os::unix::fs::FileTypeExt;
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        std::fs::write(&file, "old").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        write_atomic(&link, b"new").unwrap();
+        assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(std::fs::read(&file).unwrap(), b"new");
+
+        let pipe = folder.path().join("pipe");
+        assert!(
+            std::process::Command::new("mkfifo")
+                .arg(&pipe)
+                .status()
+                .unwrap()
+                .success()
+        );
+        let reader = {
+            let pipe = pipe.clone();
+            std::thread::spawn(move || read_bytes(&pipe).unwrap())
+        };
+        write_atomic(&pipe, b"through").unwrap();
+        assert_eq!(reader.join().unwrap(), b"through");
+        assert!(std::fs::metadata(&pipe).unwrap().file_type().is_fifo());
+    }
+
+    #[test]
+    fn text_that_is_not_utf8_is_refused_with_its_place() {
+        // the error names line and column of the first byte that is no text
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.toml");
+        std::fs::write(&path, b"a = 1\nb = \"\xff\"\n").unwrap();
+        let error = read_text(&path).unwrap_err().to_string();
+        assert!(error.contains("x.toml:2:6: byte 0xff is not UTF-8"), "{error}");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_stream_without_an_end_is_refused() {
+        // reading stops with an error before memory runs out
+        assert!(
+            read_bytes(Path::new("/dev/zero"))
+                .unwrap_err()
+                .to_string()
+                .contains("no end")
+        );
     }
 
     #[test]

@@ -583,3 +583,27 @@ fn a_character_that_cannot_be_run_does_not_pass_the_check_either() {
         }
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_cannot_be_an_input_of_a_run() {
+    // it could not be copied into the run folder, and reading it twice would wait forever: it is not even opened, since
+    // nobody writes into this one
+    let b = Bench::new();
+    let pipe = b.path("pipe.bvh");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let mut child = Command::new(env!("CARGO_BIN_EXE_ambler"))
+        .args(["run", "stand.toml", "--motion", "pipe.bvh"])
+        .current_dir(b.folder.path())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let begin = std::time::Instant::now();
+    while child.try_wait().unwrap().is_none() && begin.elapsed().as_secs() < 20 {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let _ = child.kill();
+    let (code, stderr) = code(&child.wait_with_output().unwrap());
+    assert_eq!(code, 2, "{stderr}");
+    assert!(stderr.contains("no regular file"), "{stderr}");
+}

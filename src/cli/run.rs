@@ -11,7 +11,7 @@ use super::Verdict;
 use super::print::{Failure, note, out};
 use crate::experiment::spec::{CharacterSpec, FitSpec, MotionSpec, Spec, UpAxis};
 use crate::experiment::{
-    LoadedSpec, Observer, Prepared, RunFolder, RunOptions, RunOutcome, Simulation, StoppedBy, Summary, read_motion,
+    LoadedSpec, Observer, Prepared, RunFolder, RunOptions, RunOutcome, Simulation, StoppedBy, Summary, read_run_motion,
     run as run_prepared,
 };
 
@@ -87,7 +87,11 @@ impl ExperimentArguments {
             return Ok(LoadedSpec::read(&self.experiment, &sets)?);
         }
         let length = match &self.motion {
-            Some(motion) => Some(read_motion(motion, self.scale, self.up.map(UpAxis::from))?.0.duration()),
+            Some(motion) => Some(
+                read_run_motion(motion, self.scale, self.up.map(UpAxis::from))?
+                    .0
+                    .duration(),
+            ),
             None => None,
         };
         let change = |spec: &mut Spec| {

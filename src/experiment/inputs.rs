@@ -61,9 +61,16 @@ impl Inputs {
 
 /// Whether a file is a `.clip`, by its ending or its first bytes.
 fn is_clip(path: &Path) -> bool {
+    if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("clip")) {
+        return true;
+    }
+    // what is read from a pipe is gone: clips come as files only
+    if !path.is_file() {
+        return false;
+    }
     let mut magic = [0; 4];
     let read = std::fs::File::open(path).and_then(|mut f| std::io::Read::read_exact(&mut f, &mut magic));
-    path.extension().is_some_and(|e| e.eq_ignore_ascii_case("clip")) || (read.is_ok() && magic == *b"\x89ACL")
+    read.is_ok() && magic == *b"\x89ACL"
 }
 
 /// Reads a BVH file or a clip; the warnings say what looks wrong. A clip is in metres and Y up already.
@@ -99,6 +106,29 @@ pub fn read_motion(
     };
     let imported = bvh::import(path, &options).map_err(|e| error(e.to_string()))?;
     Ok((imported.clip, imported.warnings))
+}
+
+/// [`read_motion`] for a run, which reads its inputs more than once and copies them: a pipe, which would be empty the
+/// second time and wait forever, is refused before it is opened.
+pub fn read_run_motion(
+    path: &Path,
+    scale: Option<f64>,
+    up: Option<UpAxis>,
+) -> Result<(Clip, Vec<String>), ExperimentError> {
+    refuse_pipe(path)?;
+    read_motion(path, scale, up)
+}
+
+/// Refuses what is there but cannot be copied into the run folder.
+pub(crate) fn refuse_pipe(path: &Path) -> Result<(), ExperimentError> {
+    match path.metadata() {
+        Ok(found) if !found.is_file() && !found.is_dir() => Err(ExperimentError::Input {
+            what: path.display().to_string(),
+            message: "is no regular file; expected one that can be copied into the run folder".into(),
+        }),
+        // what is missing or a folder is told by whoever reads it
+        _ => Ok(()),
+    }
 }
 
 /// Builds a character for the skeleton of `clip`; the notes say what was assumed.

@@ -35,7 +35,7 @@ mod validate;
 pub use bench::{BenchError, EngineSpeed, PartTimes, bench};
 pub use error::ExperimentError;
 pub use folder::RunFolder;
-pub use inputs::{InputFile, fit_character, read_motion};
+pub use inputs::{InputFile, fit_character, read_motion, read_run_motion};
 pub use load::LoadedSpec;
 pub use measure::{ActorMeasure, advance_targets, driven, joint_error};
 pub use metrics::Metrics;

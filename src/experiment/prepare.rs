@@ -119,7 +119,7 @@ impl Prepared {
         for (i, actor) in specs.iter().enumerate() {
             let motion = match &actor.motion {
                 Some(motion) => {
-                    let (clip, more) = inputs::read_motion(&folder.join(&motion.file), motion.scale, motion.up)?;
+                    let (clip, more) = inputs::read_run_motion(&folder.join(&motion.file), motion.scale, motion.up)?;
                     warnings.extend(more);
                     Some(clip)
                 }
@@ -159,6 +159,10 @@ impl Prepared {
         }
         if let Some(motion) = &mut resolved.motion {
             inputs.take_path(folder, &mut motion.file);
+        }
+
+        for file in &inputs.files {
+            inputs::refuse_pipe(&file.original)?;
         }
 
         let dt = 1.0 / spec.rate_hz;
@@ -265,7 +269,7 @@ fn read_character(
     let read;
     let clip = match (&fit.file, motion) {
         (Some(file), _) => {
-            let (clip, more) = inputs::read_motion(&folder.join(file), fit.scale, fit.up)?;
+            let (clip, more) = inputs::read_run_motion(&folder.join(file), fit.scale, fit.up)?;
             warnings.extend(more);
             read = clip;
             &read

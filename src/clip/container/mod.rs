@@ -351,7 +351,7 @@ impl ClipFile {
 
     /// Reads a file.
     pub fn read(path: &Path) -> Result<ClipFile, ClipFileError> {
-        let bytes = std::fs::read(path).map_err(|source| ClipFileError::Read {
+        let bytes = crate::files::read_bytes(path).map_err(|source| ClipFileError::Read {
             path: path.to_owned(),
             source,
         })?;

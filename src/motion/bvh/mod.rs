@@ -146,7 +146,7 @@ pub enum BvhError {
 ///
 /// Text that is not UTF-8 is read with a warning; only names can suffer.
 pub fn import(path: &Path, options: &ImportOptions) -> Result<Imported, BvhError> {
-    let bytes = std::fs::read(path).map_err(|source| BvhError::Read {
+    let bytes = crate::files::read_bytes(path).map_err(|source| BvhError::Read {
         path: path.to_owned(),
         source,
     })?;

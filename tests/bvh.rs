@@ -722,3 +722,31 @@ fn a_clip_that_is_not_one_is_not_written() {
     let back = parse(&bvh::to_string(&clip).unwrap()).unwrap();
     assert_eq!(back.clip.skeleton.joints.len(), 8);
 }
+
+#[test]
+fn a_binary_file_puts_no_control_characters_into_the_error() {
+    // what is quoted reaches a terminal: escapes and line ends must not
+    let error = bvh::parse("\u{1b}[31m\u{7}\u{8}x\n", "x.bvh", &ImportOptions::default()).unwrap_err();
+    let text = error.to_string();
+    assert!(!text.chars().any(char::is_control), "{text:?}");
+    assert!(text.starts_with("x.bvh:1:"), "{text}");
+}
+
+#[test]
+fn many_joints_of_one_name_are_numbered_without_delay() {
+    // names stay unique, also against one that looks like a numbered one; time grows with the number of joints
+    const JOINTS: usize = 40_000;
+    let mut text =
+        String::from("HIERARCHY\nROOT a\n{\nOFFSET 0 0 0\nCHANNELS 0\nJOINT a_3\n{\nOFFSET 0 0 0\nCHANNELS 0\n}\n");
+    for _ in 0..JOINTS {
+        text += "JOINT a\n{\nOFFSET 0 0 0\nCHANNELS 0\n}\n";
+    }
+    text += "}\nMOTION\nFrames: 1\nFrame Time: 0.01\n\n";
+    let begin = std::time::Instant::now();
+    let parsed = bvh::parse(&text, "x.bvh", &ImportOptions::default());
+    assert!(begin.elapsed().as_secs_f64() < 5.0);
+    if let Ok(parsed) = parsed {
+        let names: std::collections::HashSet<_> = parsed.clip.skeleton.joints.iter().map(|j| &j.name).collect();
+        assert_eq!(names.len(), JOINTS + 2);
+    }
+}

@@ -100,6 +100,7 @@ fn check_input(skeleton: &Skeleton, options: &FitOptions) -> Result<(), FitError
     if skeleton.joints.is_empty() {
         return Err(FitError::Empty);
     }
+    let mut names = std::collections::BTreeSet::new();
     for (j, joint) in skeleton.joints.iter().enumerate() {
         let bad = |found: String, expected: &str| {
             Err(FitError::BadJoint {
@@ -124,7 +125,7 @@ fn check_input(skeleton: &Skeleton, options: &FitOptions) -> Result<(), FitError
         if joint.name.is_empty() {
             return bad("it has no name".into(), "a name");
         }
-        if skeleton.joints[..j].iter().any(|k| k.name == joint.name) {
+        if !names.insert(joint.name.as_str()) {
             return bad("another joint has the same name".into(), "unique names");
         }
     }

@@ -1,6 +1,6 @@
 //! Text to clip.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use glam::{DQuat, DVec3};
 
@@ -204,8 +204,10 @@ fn quote(text: &str) -> String {
     if text.is_empty() {
         return "nothing".to_owned();
     }
-    let mut short: String = text.chars().take(40).collect();
-    if short.len() < text.len() {
+    // control characters of a binary file must not reach a terminal
+    let shown = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+    let mut short: String = text.chars().take(40).map(shown).collect();
+    if text.chars().nth(40).is_some() {
         short.push('…');
     }
     format!("`{short}`")
@@ -217,7 +219,7 @@ fn read_hierarchy(reader: &mut Reader, warnings: &mut Vec<String>) -> Result<Vec
         return Err(reader.error("HIERARCHY at the beginning of a BVH file", word));
     }
     let mut nodes: Vec<Node> = Vec::new();
-    let mut names = BTreeSet::new();
+    let mut names = BTreeMap::new();
     loop {
         let word = reader.word();
         match word.to_ascii_uppercase().as_str() {
@@ -248,7 +250,7 @@ fn read_tree(
     reader: &mut Reader,
     root: &str,
     nodes: &mut Vec<Node>,
-    names: &mut BTreeSet<String>,
+    names: &mut BTreeMap<String, usize>,
     warnings: &mut Vec<String>,
 ) -> Result<(), BvhError> {
     struct Open {
@@ -324,7 +326,7 @@ fn open_joint(
     name: &str,
     parent: Option<usize>,
     nodes: &mut Vec<Node>,
-    names: &mut BTreeSet<String>,
+    names: &mut BTreeMap<String, usize>,
     warnings: &mut Vec<String>,
 ) -> Result<usize, BvhError> {
     let keyword = if parent.is_some() { "JOINT" } else { "ROOT" };
@@ -335,11 +337,14 @@ fn open_joint(
     let line = reader.line;
     reader.brace("{", &format!("`{keyword} {name}`"))?;
     let mut unique = name.to_owned();
-    let mut number = 2;
-    while !names.insert(unique.clone()) {
-        unique = format!("{name}_{number}");
+    // the number of the last one of this name: counting from 2 again would take quadratic time
+    let mut number = names.get(name).copied().unwrap_or(1);
+    while names.contains_key(&unique) {
         number += 1;
+        unique = format!("{name}_{number}");
     }
+    names.insert(unique.clone(), 1);
+    names.insert(name.to_owned(), number);
     if unique != name {
         warnings.push(format!(
             "{}:{line}: a second joint is called `{name}`; it is renamed `{unique}`",

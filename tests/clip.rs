@@ -571,3 +571,45 @@ fn real_motion_is_stored_to_the_bit_and_smaller_than_raw() {
         assert!(bytes.len() < raw);
     }
 }
+
+#[test]
+fn any_time_reads_a_finite_pose_and_velocity() {
+    // NaN, infinities and times beyond every clip: looped or not, with one frame or many
+    let mut single = cycle(4, 0.3);
+    single.frames.truncate(1);
+    let mut once = cycle(4, 0.3);
+    once.looped = false;
+    for clip in [cycle(4, 0.3), cycle(4, 0.0), once, single] {
+        for time in [
+            f64::NAN,
+            f64::INFINITY,
+            f64::NEG_INFINITY,
+            f64::MAX,
+            -1e300,
+            -1e18,
+            1e18,
+            -0.0,
+        ] {
+            let pose = clip.sample(time);
+            assert!(pose.translations.iter().all(|t| t.is_finite()), "{time}: {pose:?}");
+            assert!(
+                pose.rotations.iter().all(|r| (r.length() - 1.0).abs() < 1e-9),
+                "{time}: {pose:?}"
+            );
+            let velocity = clip.sample_velocity(time);
+            assert!(velocity.root_linear.is_finite() && velocity.root_angular.is_finite());
+            assert!(velocity.joints_angular.iter().all(|w| w.is_finite()));
+        }
+    }
+}
+
+#[test]
+fn frame_times_that_give_no_velocity_or_duration_are_refused() {
+    // neither 0 nor NaN, neither so short that rates are infinite nor so long that the duration is
+    let good = cycle(4, 0.0);
+    for frame_time in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e-300, 1e300] {
+        let skeleton = good.skeleton.clone();
+        let clip = Clip::from_frames("x", skeleton, frame_time, good.frames.clone(), true);
+        assert!(clip.is_err(), "{frame_time}");
+    }
+}

@@ -37,7 +37,7 @@ pub struct Clip {
 pub enum ClipError {
     #[error("clip `{clip}` has no frames; a motion needs at least one pose")]
     Empty { clip: String },
-    #[error("clip `{clip}` has a frame time of {frame_time} s; expected a finite number above 0")]
+    #[error("clip `{clip}` has a frame time of {frame_time:e} s; expected 1e-7 to 1e20 s")]
     FrameTime { clip: String, frame_time: f64 },
     #[error("clip `{clip}`: {source}")]
     Skeleton { clip: String, source: SkeletonError },
@@ -65,6 +65,9 @@ pub enum ClipError {
     },
 }
 
+/// Seconds per frame with which velocities and durations stay numbers.
+const FRAME_TIMES: std::ops::RangeInclusive<f64> = 1e-7..=1e20;
+
 impl Clip {
     /// A checked clip with sign-continuous rotations. The frames must fit the skeleton, be finite and at least one.
     pub fn from_frames(
@@ -89,7 +92,7 @@ impl Clip {
     /// Checks what [`from_frames`](Self::from_frames) checks, for clips whose fields were set by hand.
     pub fn validate(&self) -> Result<(), ClipError> {
         let clip = || self.name.clone();
-        if !(self.frame_time.is_finite() && self.frame_time > 0.0) {
+        if !FRAME_TIMES.contains(&self.frame_time) {
             return Err(ClipError::FrameTime {
                 clip: clip(),
                 frame_time: self.frame_time,

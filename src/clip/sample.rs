@@ -28,6 +28,9 @@ pub struct PoseVelocity {
     pub joints_angular: Vec<DVec3>,
 }
 
+/// Beyond as many cycles a time does not tell any more where in its cycle it is.
+const MOST_CYCLES: f64 = 9e15;
+
 /// Ground-plane motion of the root from the beginning of one cycle to the beginning of another.
 struct CycleShift {
     heading: f64,
@@ -113,6 +116,9 @@ impl Clip {
         let time = if time.is_nan() { 0.0 } else { time };
         if self.looped && duration > 0.0 && time.is_finite() {
             let cycle = (time / duration).floor();
+            if cycle.abs() > MOST_CYCLES {
+                return (MOST_CYCLES.copysign(cycle), 0.0);
+            }
             // rounding of the product must not leave the cycle
             (cycle, (time - cycle * duration).clamp(0.0, duration))
         } else {

@@ -584,6 +584,32 @@ fn a_character_that_cannot_be_run_does_not_pass_the_check_either() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn results_that_cannot_be_printed_are_a_failure() {
+    // a script that redirects to a full disk must not take the empty file for success
+    let b = Bench::new();
+    for arguments in [
+        &["run", "stand.toml", "--json", "--quiet"][..],
+        &["check", "stand.toml"],
+        &["character", "fit", "motion.bvh"],
+    ] {
+        b.write_motion("motion.bvh");
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = Command::new(env!("CARGO_BIN_EXE_ambler"))
+            .args(arguments)
+            .current_dir(b.folder.path())
+            .stdout(Stdio::from(full))
+            .output()
+            .unwrap();
+        let (code, stderr) = code(&output);
+        assert_eq!(code, 1, "{stderr}");
+        assert!(stderr.contains("standard output cannot be written"), "{stderr}");
+    }
+    // the run itself is there
+    assert_eq!(b.summary("runs/stand-1")["completed"], true);
+}
+
 #[cfg(unix)]
 #[test]
 fn a_pipe_cannot_be_an_input_of_a_run() {
@@ -606,4 +632,20 @@ fn a_pipe_cannot_be_an_input_of_a_run() {
     let (code, stderr) = code(&child.wait_with_output().unwrap());
     assert_eq!(code, 2, "{stderr}");
     assert!(stderr.contains("no regular file"), "{stderr}");
+}
+
+#[test]
+fn replacing_a_run_leaves_nothing_of_the_old_results() {
+    // --force with fewer results: what is in the folder afterwards is of the new run
+    let b = Bench::new();
+    let first = b.ambler(&["run", "stand.toml", "--out", "r"]);
+    assert_eq!(code(&first).0, 0, "{}", text(&first.stderr));
+    assert!(b.path("r/metrics.csv").is_file() && b.path("r/motion.bvh").is_file());
+    let fewer = ["--set", "recording.metrics_hz=0", "--set", "recording.motion_hz=0"];
+    let second = b.ambler(&[&["run", "stand.toml", "--out", "r", "--force"][..], &fewer].concat());
+    assert_eq!(code(&second).0, 0, "{}", text(&second.stderr));
+    for stale in ["r/metrics.csv", "r/motion.bvh", "r/motion.clip"] {
+        assert!(!b.path(stale).exists(), "{stale}");
+    }
+    assert!(b.path("r/summary.json").is_file());
 }

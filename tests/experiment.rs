@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use ambler::character::{Character, Limit};
 use ambler::clip::Clip;
 use ambler::control::{Gains, Hold, Track, TrackOptions};
-use ambler::experiment::{LoadedSpec, Prepared, RunOptions, Simulation, run};
+use ambler::experiment::{LoadedSpec, Prepared, RunFolder, RunOptions, Simulation, run};
 use ambler::math::rotation::exp;
 use ambler::motion::bvh;
 use ambler::world::{JointPosition, RootActuation};
@@ -436,4 +436,41 @@ fn what_an_engine_cannot_honour_is_a_warning() {
             "{what}: {rapier:?}"
         );
     }
+}
+
+#[test]
+fn a_folder_goes_to_one_run_and_what_can_be_written_is() {
+    // of two runs that ask for an empty folder one gets it; a result that cannot be written is reported, the others are
+    // there, and no summary claims that all are; names that come to the same file name do not overwrite each other
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r");
+    let mut first = RunFolder::at(&path, false).unwrap();
+    assert!(RunFolder::at(&path, false).unwrap_err().to_string().contains("--force"));
+    // one that was killed before it wrote anything can be replaced
+    assert!(RunFolder::at(&path, true).is_ok());
+
+    let character = |name: &str, x: f64| {
+        format!("[[characters]]\nname = \"{name}\"\nfile = \"humanoid.toml\"\nposition = [{x}, 0, 0]\n")
+    };
+    let characters = character("a", 0.0) + &character("b c", 3.0) + &character("b_c", 6.0);
+    let prepared = prepare(&format!("duration_s = 0.02\n{characters}"));
+    let options = RunOptions {
+        metrics: true,
+        motion: true,
+        stop: None,
+    };
+    let outcome = run(&prepared, &options, &mut ());
+    first.begin(&prepared).unwrap();
+    std::fs::create_dir(path.join("metrics.csv")).unwrap();
+    let error = first.finish(&prepared, &outcome).unwrap_err().to_string();
+    assert!(error.contains("metrics.csv"), "{error}");
+    let mut names: Vec<String> = std::fs::read_dir(&path)
+        .unwrap()
+        .map(|e| e.unwrap().file_name().into_string().unwrap())
+        .filter(|n| n.ends_with(".clip") || n.ends_with(".json"))
+        .collect();
+    names.sort();
+    assert_eq!(names, ["motion.clip", "motion_b_c.clip", "motion_b_c_2.clip"]);
+    let log = std::fs::read_to_string(path.join("run.log")).unwrap();
+    assert!(log.contains("not all results"), "{log}");
 }

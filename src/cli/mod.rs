@@ -2,7 +2,7 @@
 //!
 //! In: the command line. Out: text on standard output (results) and standard error (everything else), and an exit code:
 //! 0 done, 1 the thing asked for failed (fell, diverged, check failed), 2 bad input. A reader that closes the pipe early is
-//! no error.
+//! no error; output that cannot be written is a failure.
 
 mod bench;
 mod character;
@@ -60,6 +60,7 @@ pub fn main() -> ExitCode {
         Command::Bench(a) => bench::bench(a),
     };
     match result {
+        Ok(Verdict::Good) if print::output_lost() => ExitCode::from(1),
         Ok(Verdict::Good) => ExitCode::SUCCESS,
         Ok(Verdict::Bad) => ExitCode::from(1),
         Err(failure) => {

@@ -1,14 +1,27 @@
 //! Printing that survives closed pipes, and errors as one paragraph with a hint.
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::experiment::ExperimentError;
 
-/// Prints a line on standard output; a reader that is gone is no reason to stop.
+static OUTPUT_LOST: AtomicBool = AtomicBool::new(false);
+
+/// Prints a line on standard output; a reader that is gone is no reason to stop, a full disk is one to report (once).
 pub(super) fn out(text: impl AsRef<str>) {
     let mut stdout = std::io::stdout().lock();
-    let _ = writeln!(stdout, "{}", text.as_ref());
-    let _ = stdout.flush();
+    let written = writeln!(stdout, "{}", text.as_ref()).and_then(|()| stdout.flush());
+    if let Err(error) = written
+        && error.kind() != ErrorKind::BrokenPipe
+        && !OUTPUT_LOST.swap(true, Ordering::Relaxed)
+    {
+        note(format!("error: standard output cannot be written: {error}"));
+    }
+}
+
+/// Whether something that was printed got lost without its reader having left: the command has failed then.
+pub(super) fn output_lost() -> bool {
+    OUTPUT_LOST.load(Ordering::Relaxed)
 }
 
 /// Prints a line on standard error.

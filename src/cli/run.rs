@@ -152,6 +152,8 @@ fn absolute(path: &Path) -> PathBuf {
 }
 
 pub(super) fn run(arguments: &RunArguments) -> Result<Verdict, Failure> {
+    // before there is a folder: a signal at any later moment leaves a run that can be read
+    let stop = stop_on_signal();
     let prepared = Prepared::new(&arguments.experiment.load()?)?;
     for warning in &prepared.warnings {
         note(format!("warning: {warning}"));
@@ -162,7 +164,6 @@ pub(super) fn run(arguments: &RunArguments) -> Result<Verdict, Failure> {
     };
     folder.begin(&prepared)?;
 
-    let stop = stop_on_signal();
     let options = RunOptions {
         metrics: true,
         motion: true,
@@ -171,13 +172,18 @@ pub(super) fn run(arguments: &RunArguments) -> Result<Verdict, Failure> {
     let mut progress = Progress::new(prepared.spec.duration_s, arguments.quiet);
     let outcome = run_prepared(&prepared, &options, &mut progress);
     progress.finish();
-    folder.finish(&prepared, &outcome)?;
+    let written = folder.finish(&prepared, &outcome);
 
     if arguments.json {
         out(outcome.summary.to_json().trim_end());
     } else {
         print_summary(&outcome.summary, &folder.path);
     }
+    written.map_err(|error| Failure {
+        code: 1,
+        message: format!("not all results could be written: {error}"),
+        hint: Some("what could be is in the run folder, without a summary.json; make room and run it again".into()),
+    })?;
     verdict(&prepared, &outcome)
 }
 

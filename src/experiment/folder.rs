@@ -9,6 +9,21 @@ use super::run::RunOutcome;
 use crate::files::write_atomic;
 use crate::motion::bvh;
 
+const EXPERIMENT: &str = "experiment.toml";
+const LOG: &str = "run.log";
+const METRICS: &str = "metrics.csv";
+const SUMMARY: &str = "summary.json";
+
+/// Whether a file of a run folder holds results.
+fn is_result(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let of_character = name.strip_prefix("motion").is_some_and(|rest| {
+        let (stem, ending) = rest.rsplit_once('.').unwrap_or((rest, ""));
+        (stem.is_empty() || stem.starts_with('_')) && matches!(ending, "clip" | "bvh")
+    });
+    name == METRICS || of_character
+}
+
 /// A folder that belongs to one run.
 #[derive(Clone, Debug)]
 pub struct RunFolder {
@@ -51,12 +66,34 @@ impl RunFolder {
         Err(ExperimentError::Folder(format!("{} is full", base.display())))
     }
 
-    /// The folder `path`: new, empty, or, if `force`, an earlier run's.
+    /// The folder `path`: new, empty, or, if `force`, an earlier run's. Of two runs that ask for it at once one gets it.
     pub fn at(path: &Path, force: bool) -> Result<RunFolder, ExperimentError> {
         std::fs::create_dir_all(path).map_err(|e| failed("make the folder", path, e))?;
-        let mut entries = std::fs::read_dir(path).map_err(|e| failed("read the folder", path, e))?;
-        if entries.next().is_some() {
-            let is_run = path.join("experiment.toml").is_file() && path.join("run.log").is_file();
+        let entries = std::fs::read_dir(path).map_err(|e| failed("read the folder", path, e))?;
+        let names: Vec<String> = entries
+            .flatten()
+            .map(|e| e.file_name().to_string_lossy().into_owned())
+            .collect();
+        let taken = || {
+            ExperimentError::Folder(format!(
+                "{} holds an earlier run; choose another folder or pass --force to replace it",
+                path.display()
+            ))
+        };
+        if names.is_empty() {
+            // the log is the claim: only one run can create it
+            let claim = std::fs::OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .open(path.join(LOG));
+            claim.map_err(|e| match e.kind() {
+                std::io::ErrorKind::AlreadyExists => taken(),
+                _ => failed("write to", path, e),
+            })?;
+        } else {
+            // a run that was killed at its very beginning has left no experiment
+            let begun = |name: &String| name == LOG || name == inputs::FOLDER || name.starts_with(".tmp");
+            let is_run = path.join(LOG).is_file() && (path.join(EXPERIMENT).is_file() || names.iter().all(begun));
             if !is_run {
                 return Err(ExperimentError::Folder(format!(
                     "{} is not empty and not a run folder; choose another one with --out",
@@ -64,10 +101,7 @@ impl RunFolder {
                 )));
             }
             if !force {
-                return Err(ExperimentError::Folder(format!(
-                    "{} holds an earlier run; choose another folder or pass --force to replace it",
-                    path.display()
-                )));
+                return Err(taken());
             }
         }
         Ok(RunFolder {
@@ -93,10 +127,14 @@ impl RunFolder {
             let bytes = std::fs::read(&input.original).map_err(|e| failed("read", &input.original, e))?;
             copies.push((input.name.clone(), bytes));
         }
-        // what an earlier run left must not be taken for results of this one
-        let summary = self.path.join("summary.json");
+        // what an earlier run left must not be taken for results of this one; its summary goes first
+        let summary = self.path.join(SUMMARY);
         if summary.exists() {
             std::fs::remove_file(&summary).map_err(|e| failed("remove", &summary, e))?;
+        }
+        let entries = std::fs::read_dir(&self.path).map_err(|e| failed("read the folder", &self.path, e))?;
+        for path in entries.flatten().map(|e| e.path()).filter(|p| is_result(p)) {
+            std::fs::remove_file(&path).map_err(|e| failed("remove", &path, e))?;
         }
         if !copies.is_empty() {
             let folder = self.path.join(inputs::FOLDER);
@@ -112,7 +150,7 @@ impl RunFolder {
              # Written by ambler {}. Quaternions are [x, y, z, w].\n\n{text}",
             env!("CARGO_PKG_VERSION")
         );
-        self.write("experiment.toml", text.as_bytes())?;
+        self.write(EXPERIMENT, text.as_bytes())?;
         self.log(format!("ambler {}", env!("CARGO_PKG_VERSION")));
         self.log(format!(
             "experiment {}, engine {}, {} Hz, {} s, seed {}",
@@ -131,26 +169,42 @@ impl RunFolder {
     fn write_log(&self) -> Result<(), ExperimentError> {
         let mut text = self.log.join("\n");
         text.push('\n');
-        self.write("run.log", text.as_bytes())
+        self.write(LOG, text.as_bytes())
     }
 
-    /// Writes the results; `summary.json` comes last, so that where it is everything else is too.
+    /// Writes the results; `summary.json` comes last, so that where it is everything else is too. What cannot be written
+    /// does not keep the rest from being written; the first error is returned.
     pub fn finish(&mut self, prepared: &Prepared, outcome: &RunOutcome) -> Result<(), ExperimentError> {
+        let mut result = Ok(());
+        let mut keep = |written: Result<(), ExperimentError>| {
+            if result.is_ok() {
+                result = written;
+            }
+        };
         if let Some(metrics) = &outcome.metrics {
-            self.write("metrics.csv", &metrics.to_csv())?;
+            keep(self.write(METRICS, &metrics.to_csv()));
         }
+        let mut names: Vec<String> = Vec::new();
         for (i, recording) in outcome.recordings.iter().enumerate() {
-            let name = match i {
+            let mut name = match i {
                 0 => "motion".to_string(),
                 _ => format!("motion_{}", file_name(&prepared.actors[i].name)),
             };
+            // different names may come to the same file name
+            while names.contains(&name) {
+                name = format!("{name}_{i}");
+            }
+            names.push(name.clone());
             let clip = recording.finished(prepared).to_bytes();
-            let clip = clip.map_err(|e| failed("write the recording", &self.path, e))?;
-            self.write(&format!("{name}.clip"), &clip)?;
+            keep(match clip {
+                Ok(clip) => self.write(&format!("{name}.clip"), &clip),
+                Err(e) => Err(failed("write the recording", &self.path, e)),
+            });
             if prepared.spec.recording.bvh {
-                let text = bvh::to_string(&recording.clip());
-                let text = text.map_err(|e| failed("write the recording", &self.path, e))?;
-                self.write(&format!("{name}.bvh"), text.as_bytes())?;
+                keep(match bvh::to_string(&recording.clip()) {
+                    Ok(text) => self.write(&format!("{name}.bvh"), text.as_bytes()),
+                    Err(e) => Err(failed("write the recording", &self.path, e)),
+                });
             }
         }
         let summary = &outcome.summary;
@@ -163,7 +217,12 @@ impl RunFolder {
             "{} steps, {:.1} us per step, state hash {}",
             summary.steps, summary.us_per_step, summary.state_hash
         ));
-        self.write_log()?;
-        self.write("summary.json", summary.to_json().as_bytes())
+        if let Err(error) = &result {
+            self.log(format!("not all results could be written: {error}"));
+        }
+        let logged = self.write_log();
+        result?;
+        logged?;
+        self.write(SUMMARY, summary.to_json().as_bytes())
     }
 }

@@ -286,6 +286,12 @@ fn bad_input_is_answered_with_the_place_and_a_hint() {
         &STAND.replace("kind = \"hold\"", "kind = \"hold\"\nkp_scale = nan"),
     );
     expect(&["run", "nan.toml"], &["nan.toml:10", "controller.kp_scale", "NaN"]);
+    let pose = STAND.replace("kind = \"hold\"", "kind = \"hold\"\npose_deg = { left_shin = inf }");
+    b.write("pose.toml", &pose);
+    expect(
+        &["run", "pose.toml"],
+        &["pose_deg.left_shin", "inf", "hint: docs/experiment_format.md"],
+    );
     let gain = "\n[controller.gains]\nleft_shinn = { kp = 5 }\n\n[[terrain]]";
     b.write("gain.toml", &STAND.replace("\n[[terrain]]", gain));
     expect(&["run", "gain.toml"], &["left_shinn", "did you mean `left_shin`"]);
@@ -313,7 +319,10 @@ fn bad_input_is_answered_with_the_place_and_a_hint() {
         .unwrap()
         .replace("mass = 7.819", "mass = nan");
     b.write("humanoid.toml", &broken);
-    expect(&["run", "stand.toml"], &["humanoid.toml:", "mass"]);
+    expect(
+        &["run", "stand.toml"],
+        &["humanoid.toml:", "mass", "hint: data/characters/README.md"],
+    );
 }
 
 #[test]

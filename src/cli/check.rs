@@ -79,7 +79,11 @@ fn kind(path: &Path) -> Result<Kind, Failure> {
 
 fn check_motion(path: &Path) -> Result<Verdict, Failure> {
     let (clip, warnings) = read_motion(path, None, None)?;
-    out(format!("{} (motion): {} warnings", path.display(), warnings.len()));
+    out(format!(
+        "{} (motion): {}",
+        path.display(),
+        counted(warnings.len(), "warning")
+    ));
     for warning in warnings {
         out(format!("  warning: {warning}"));
     }
@@ -173,13 +177,17 @@ fn overlaps_in_motion(actor: &Actor, track: &Track) -> Vec<Finding> {
         .collect()
 }
 
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
 /// Prints the findings; errors make the check fail, warnings are for people to weigh.
 fn report(path: &Path, what: &str, findings: &[Finding]) -> Verdict {
     let count = |severity| findings.iter().filter(|f| f.severity == severity).count();
     let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
     let result = match (errors, warnings) {
         (0, 0) => "good".to_string(),
-        _ => format!("{errors} errors, {warnings} warnings"),
+        _ => format!("{}, {}", counted(errors, "error"), counted(warnings, "warning")),
     };
     out(format!("{} ({what}): {result}", path.display()));
     for finding in findings {

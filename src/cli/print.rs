@@ -3,7 +3,9 @@
 use std::io::{ErrorKind, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::control::ControlError;
 use crate::experiment::ExperimentError;
+use crate::files::FileError;
 
 static OUTPUT_LOST: AtomicBool = AtomicBool::new(false);
 
@@ -63,7 +65,12 @@ impl Failure {
 impl From<ExperimentError> for Failure {
     fn from(error: ExperimentError) -> Failure {
         let hint = match &error {
-            ExperimentError::File(_) => "paths in an experiment are relative to the experiment's file",
+            ExperimentError::File(FileError::Io { .. }) => {
+                "paths in an experiment are relative to the experiment's file"
+            }
+            ExperimentError::File(FileError::Toml(_)) => {
+                "data/characters/README.md lists every key of a character's file"
+            }
             ExperimentError::Toml(_) | ExperimentError::Value { .. } => {
                 "docs/experiment_format.md lists every key with its unit"
             }
@@ -71,9 +78,14 @@ impl From<ExperimentError> for Failure {
                 "--set takes the path of a key in the file, like controller.kp_scale=0.5 or props.0.mass=2"
             }
             ExperimentError::Input { .. } => "`ambler check FILE` looks at a file by itself",
-            ExperimentError::Control { .. } => {
-                "set [controller.joints] body = \"joint of the clip\", `missing = \"hold\"`, or fit a character to the clip"
-            }
+            ExperimentError::Control { error, .. } => match error {
+                ControlError::MissingJoint { .. } | ControlError::BadClip { .. } => {
+                    "set [controller.joints] body = \"joint of the clip\", `missing = \"hold\"`, or fit a character to the clip"
+                }
+                _ => {
+                    "docs/experiment_format.md has the keys of [controller] and [poses], the character's file its bodies"
+                }
+            },
             ExperimentError::Build(_) | ExperimentError::Start(_) => {
                 "`ambler check` names values that cannot be simulated"
             }

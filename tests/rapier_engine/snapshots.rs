@@ -7,15 +7,19 @@ use ambler::math::rotation;
 use ambler::world::{Actuation, Engine, EngineKind, JointPosition, Snapshot, build};
 use glam::DVec3;
 
-use crate::scenes::{box_body, character, general_tree, ground, scene, world};
+use crate::scenes::{box_body, character, general_tree, ground, scene};
 
 /// A tree tumbling over ground, props and its own limbs under changing targets: contact-rich and never at rest.
 pub fn tumbling_world() -> (Box<dyn Engine>, Arc<Character>) {
+    tumbling_world_of(EngineKind::Rapier)
+}
+
+pub fn tumbling_world_of(engine: EngineKind) -> (Box<dyn Engine>, Arc<Character>) {
     let tree = Arc::new(general_tree());
     let mut body = box_body("crate", Joint::Free, 2.0, DVec3::splat(0.15), DVec3::ZERO);
     body.offset = DVec3::new(0.1, 0.2, -0.3);
     let scene = scene(vec![ground()], vec![character("crate", vec![body])], vec![tree.clone()]);
-    (world(scene, 240.0), tree)
+    (build(engine, scene, 1.0 / 240.0).unwrap(), tree)
 }
 
 pub fn tumble(world: &mut dyn Engine, tree: &Character) {

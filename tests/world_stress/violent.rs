@@ -115,6 +115,7 @@ fn random_targets_at_full_gains_break_nothing() {
         }
         if rate == 240.0 {
             assert!(w.ground < 12e-3, "{rate} Hz: {} m into the ground", w.ground);
+            assert!(w.own < 12e-3, "{rate} Hz: {} m into itself", w.own);
         }
     }
 }

@@ -3,10 +3,10 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use ambler::world::{CharacterState, Scene, Snapshot};
+use ambler::world::{CharacterState, Scene, Snapshot, Terrain};
 use glam::{DQuat, DVec3};
 
-use super::common::{World, body, cuboid, ground, load, place, prop, vec};
+use super::common::{World, body, cuboid, ground, heightfield, load, mesh, place, prop, vec};
 
 struct Counting;
 
@@ -36,9 +36,20 @@ fn allocations(f: impl FnOnce()) -> usize {
 
 #[test]
 fn steps_snapshots_and_reading_the_state_allocate_nothing() {
+    let floors = [
+        ground(0.9),
+        heightfield(8.0, 0.3, 0.9, |x, z| 0.02 * libm::sin(2.0 * x + z)),
+        mesh(8.0, 0.3, 0.9, |x, z| 0.02 * libm::cos(x - 2.0 * z)),
+    ];
+    for floor in floors {
+        allocates_nothing(floor);
+    }
+}
+
+fn allocates_nothing(floor: Terrain) {
     let character = load("humanoid.toml");
     let mut scene = Scene::default();
-    scene.terrain.push(ground(0.9));
+    scene.terrain.push(floor);
     scene.characters.push(place(&character, DVec3::ZERO, 0.0));
     scene.props.push(prop(
         body(cuboid(0.2, 0.2, 0.2), 5.0),

@@ -48,7 +48,7 @@ impl Character {
     /// without shapes. With it a character or a clip is set down on the ground.
     pub fn lowest_point(&self, frames: &[(DVec3, DQuat)]) -> f64 {
         let mut lowest = f64::NAN;
-        for (body, (x, R)) in self.bodies.iter().zip(frames) {
+        for (body, (x, R)) in self.bodies.iter().zip(frames).filter(|(body, _)| body.filter != 0) {
             for c in &body.colliders {
                 let down = (*R * c.rotation).conjugate() * DVec3::NEG_Y;
                 lowest = lowest.min((*x + *R * c.position).y - c.shape.extent(down));

@@ -80,7 +80,7 @@ pub fn fit(skeleton: &Skeleton, options: &FitOptions) -> Result<(Character, Vec<
     };
     fitter.distribute_mass(&mut character);
     fitter.set_gains(&mut character);
-    fitter.let_arms_pass(&mut character, &mut notes);
+    fitter.let_pass(&mut character, &mut notes);
     separate_overlapping(&mut character, &mut notes);
     character.validate()?;
     Ok((character, notes))
@@ -465,17 +465,26 @@ impl<'a> Fitter<'a> {
     }
 
     /// Captured arms hang closer to the body than capsules and boxes allow (up to 10 cm inside, in real clips), and the parts
-    /// of a bending trunk press into each other: such pairs do not collide, or contacts would fight the tracking.
-    fn let_arms_pass(&self, character: &mut Character, notes: &mut Vec<String>) {
+    /// of a bending trunk press into each other: such pairs do not collide, or contacts would fight the tracking. Captured
+    /// toes do not bend as toes do and dip up to 8 cm into the floor at push-off and in swing: toes below a foot touch
+    /// nothing, or they would plough, and a motion that is lifted until none dips would hang in the air.
+    fn let_pass(&self, character: &mut Character, notes: &mut Vec<String>) {
         for (body, part) in character.bodies.iter_mut().zip(&self.parts) {
             let (group, ignored) = match part.segment {
                 Segment::UpperArm | Segment::Forearm | Segment::Hand => (ARMS, TRUNK | THIGHS),
                 Segment::Pelvis | Segment::Trunk | Segment::Neck | Segment::Clavicle => (TRUNK, TRUNK | ARMS),
                 Segment::Thigh => (THIGHS, ARMS),
+                Segment::Toes if part.parent.is_some_and(|p| self.parts[p].segment == Segment::Foot) => {
+                    body.filter = 0;
+                    continue;
+                }
                 _ => continue,
             };
             body.membership = group;
             body.filter = !ignored;
+        }
+        if character.bodies.iter().any(|b| b.filter == 0) {
+            notes.push("toes touch nothing: the soles end at their joints".into());
         }
         if self.parts.iter().any(|p| p.segment == Segment::UpperArm) {
             notes.push(

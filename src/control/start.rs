@@ -87,7 +87,7 @@ pub fn lowest_gap(
         && character
             .bodies
             .iter()
-            .any(|b| is_foot(b.role) && !b.colliders.is_empty());
+            .any(|b| is_foot(b.role) && b.filter != 0 && !b.colliders.is_empty());
     let mut lowest: Option<f64> = None;
     let mut look_at = |x_W: DVec3, radius: f64| {
         if let Some(height) = ground(x_W.x, x_W.z) {
@@ -96,7 +96,8 @@ pub fn lowest_gap(
         }
     };
     for (body, (x_WB, R_WB)) in character.bodies.iter().zip(poses) {
-        if only_feet && !is_foot(body.role) {
+        // a body that touches nothing may be anywhere
+        if (only_feet && !is_foot(body.role)) || body.filter == 0 {
             continue;
         }
         for collider in &body.colliders {

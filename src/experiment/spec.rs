@@ -213,7 +213,7 @@ pub struct ControllerSpec {
     #[serde(default = "yes")]
     pub align_ground: bool,
     /// `track`: share of the clip's frames whose soles may then be below the ground, 0 to 1.
-    #[serde(default)]
+    #[serde(default = "fifth")]
     pub sink_share: f64,
     /// `track`: what bodies without a joint in the clip do.
     #[serde(default)]
@@ -242,7 +242,7 @@ impl ControllerSpec {
             frame_s: None,
             align_heading: true,
             align_ground: true,
-            sink_share: 0.0,
+            sink_share: fifth(),
             missing: MissingSpec::Error,
             pose_deg: None,
             joints: BTreeMap::new(),
@@ -548,6 +548,10 @@ fn default_rate() -> f64 {
 fn default_gravity() -> [f64; 3] {
     [0.0, -9.81, 0.0]
 }
+fn fifth() -> f64 {
+    0.2
+}
+
 fn yes() -> bool {
     true
 }

@@ -513,3 +513,27 @@ fn a_folder_goes_to_one_run_and_what_can_be_written_is() {
     let log = std::fs::read_to_string(path.join("run.log")).unwrap();
     assert!(log.contains("not all results"), "{log}");
 }
+
+#[test]
+fn files_of_format_1_keep_opening() {
+    // whatever later formats bring: these files mean what they meant
+    let archive = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/archive");
+    let character = Character::load(&archive.join("character_v1.toml")).unwrap();
+    let names: Vec<_> = character.bodies.iter().map(|b| b.name.as_str()).collect();
+    assert_eq!(
+        names,
+        ["pelvis", "left_thigh", "left_shin", "right_thigh", "right_shin"]
+    );
+    assert_eq!(character.mass(), 33.0);
+    let shin = &character.bodies[4];
+    assert_eq!(shin.limit, Limit::Range([[0.0, 150f64.to_radians()], [0.0, 0.0]]));
+    assert_eq!(
+        (shin.kp[0], shin.kd[0], shin.armature[0], shin.material.friction),
+        (200.0, 20.0, 0.01, 0.8)
+    );
+    assert_eq!(character.bodies[3].torque_limit, [200.0, 100.0, 200.0]);
+    let loaded = LoadedSpec::read(&archive.join("experiment_v1.toml"), &[]).unwrap();
+    let outcome = run(&Prepared::new(&loaded).unwrap(), &RunOptions::default(), &mut ());
+    assert!(outcome.error.is_none());
+    assert_eq!((outcome.summary.steps, outcome.summary.fell_at_s), (60, None));
+}

@@ -81,8 +81,17 @@ pub(super) fn bench(arguments: &BenchArguments) -> Result<Verdict, Failure> {
         ));
         let p = &s.parts_us;
         out(format!(
-            "  us per step: collision {:.2}, dynamics {:.2}, contacts {:.2}, other {:.2}, control {:.2}, states {:.2}",
-            p.collision, p.dynamics, p.contacts, p.other, p.control, p.states
+            "  of a timed pass, mean us per step: {}, control {:.2}, states {:.2}",
+            match engine {
+                EngineName::Articulated => format!(
+                    "collision {:.2}, dynamics {:.2}, contacts {:.2}, other {:.2}",
+                    p.collision, p.dynamics, p.contacts, p.other
+                ),
+                // what rapier does inside of its step cannot be told apart
+                EngineName::Rapier => format!("rapier's step {:.2}, other {:.2}", p.dynamics, p.other),
+            },
+            p.control,
+            p.states
         ));
     }
     if let Some(ratio) = ratio {

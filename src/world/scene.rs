@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use glam::{DQuat, DVec3};
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::JointPosition;
 use crate::character::{Character, Joint, Material};
@@ -90,6 +91,13 @@ pub enum PlatformMotion {
 pub struct Prop {
     /// Its bodies; the root's `offset` and `rest` are where it stands.
     pub body: Arc<Character>,
+}
+
+impl Scene {
+    /// Hash over all of the scene and the step `dt`: what must agree between a snapshot and the world it is restored into.
+    pub(crate) fn fingerprint(&self, dt: f64) -> u64 {
+        xxh3_64(format!("{self:?} {dt:?}").as_bytes())
+    }
 }
 
 impl Prop {

@@ -192,7 +192,7 @@ impl ArticulatedEngine {
         }
         engine.add_colliders()?;
         engine.limit_impulses = vec![0.0; SLOTS * engine.links.len()];
-        engine.fingerprint = snapshot::fingerprint(&engine);
+        engine.fingerprint = engine.scene.fingerprint(dt);
         engine.refresh();
         let mut initial = Snapshot::default();
         engine.snapshot(&mut initial);

@@ -10,22 +10,6 @@ use glam::DVec3;
 /// Numbers per contact point.
 const POINT: usize = 17;
 
-/// What must agree between a snapshot and the world it is restored into.
-pub(super) fn fingerprint(engine: &ArticulatedEngine) -> u64 {
-    let mut bytes = Vec::new();
-    for articulation in &engine.articulations {
-        bytes.extend_from_slice(articulation.character.name.as_bytes());
-        for body in &articulation.character.bodies {
-            bytes.extend_from_slice(body.name.as_bytes());
-            bytes.extend_from_slice(&body.mass.to_le_bytes());
-            bytes.push(body.joint.dofs() as u8);
-        }
-    }
-    bytes.extend_from_slice(&(engine.collision.colliders.len() as u64).to_le_bytes());
-    bytes.extend_from_slice(&engine.dt.to_le_bytes());
-    xxh3_64(&bytes)
-}
-
 fn pack(a: u32, b: u32) -> f64 {
     f64::from_bits(u64::from(a) << 32 | u64::from(b))
 }
@@ -84,7 +68,7 @@ pub(super) fn load(engine: &mut ArticulatedEngine, snapshot: &Snapshot) -> Resul
         )));
     }
     if snapshot.scene != engine.fingerprint {
-        return Err(RestoreError("bodies, colliders or the step differ".into()));
+        return Err(RestoreError("the scene or the step differs".into()));
     }
     let fixed: usize = 2
         + engine.q.len()

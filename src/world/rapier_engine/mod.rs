@@ -22,7 +22,6 @@ use rapier3d::dynamics::{
 use rapier3d::geometry::{BroadPhaseBvh, ColliderSet, NarrowPhase, Ray};
 use rapier3d::math::Pose;
 use rapier3d::pipeline::PhysicsPipeline;
-use xxhash_rust::xxh3::xxh3_64;
 
 use self::build::{Articulation, Structure};
 use self::drive::Drives;
@@ -88,7 +87,7 @@ impl RapierEngine {
         validate::scene(&scene, dt)?;
         let mut sets = Sets::default();
         let structure = build::build(&scene, &mut sets)?;
-        let fingerprint = xxh3_64(format!("{scene:?} {dt:?}").as_bytes());
+        let fingerprint = scene.fingerprint(dt);
         let count = structure.articulations.len();
         let mut state = State {
             sets,

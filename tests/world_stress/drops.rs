@@ -153,15 +153,15 @@ fn the_passive_benchmark_character_comes_to_rest_within_twelve_seconds() {
     drops(&damped_benchmark(), 0.0, 12.0, 48);
 }
 
-// The humanoid ends in some drops with its toes on edge, as an arch on head and feet, or with its head at the top of a roll,
-// and these tip over slowly: not all are at rest within the time.
+// The bounds hold for these fifty drops. Of other fifty, one or two with gains and two to four without may still move: an arch on
+// head and feet, toes or a hand on edge tip over slowly.
 
 #[test]
 fn with_a_tenth_of_the_gains_the_humanoid_comes_to_rest_within_five_seconds() {
-    drops(&load("humanoid.toml"), 0.1, 5.0, 47);
+    drops(&load("humanoid.toml"), 0.1, 5.0, 50);
 }
 
 #[test]
 fn the_passive_humanoid_comes_to_rest_within_twelve_seconds() {
-    drops(&load("humanoid.toml"), 0.0, 12.0, 44);
+    drops(&load("humanoid.toml"), 0.0, 12.0, 48);
 }

@@ -245,7 +245,14 @@ fn exit_codes_tell_done_from_failed_from_bad_input() {
     );
     assert_eq!(run(&[&limp[..], &["--set", "fall.fails=false"]].concat()).0, 0);
     assert_eq!(run(&[&limp[..], &["--set", "fall.rule=none"]].concat()).0, 0);
-    let (status, stderr) = run(&["--set", "controller.mode=explicit"]);
+    // without torque limits the explicit law diverges
+    let benchmark = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/characters/benchmark.toml");
+    let (status, stderr) = run(&[
+        "--set",
+        "controller.mode=explicit",
+        "--character",
+        benchmark.to_str().unwrap(),
+    ]);
     assert_eq!(status, 1, "{stderr}");
     assert!(stderr.contains("diverged") && stderr.contains("hint:"), "{stderr}");
     let summary = b.summary("r");

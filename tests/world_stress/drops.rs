@@ -153,8 +153,9 @@ fn the_passive_benchmark_character_comes_to_rest_within_twelve_seconds() {
     drops(&damped_benchmark(), 0.0, 12.0, 48);
 }
 
-// The bounds hold for these fifty drops. Of other fifty, one or two with gains and two to four without may still move: an arch on
-// head and feet, toes or a hand on edge tip over slowly.
+// The bounds hold for these fifty drops, and the humanoid's passive damping was chosen on them. Of other fifty (seeds 42 to 44) none
+// or one with gains and two to four without still moved: an arch on head and feet, toes or a hand on edge tip over slowly. The
+// benchmark character, which was not adjusted, left one to three and none or one.
 
 #[test]
 fn with_a_tenth_of_the_gains_the_humanoid_comes_to_rest_within_five_seconds() {

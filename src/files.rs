@@ -9,6 +9,8 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
+use crate::names::nearest;
+
 /// What is wrong in a TOML file, and where.
 #[derive(Debug, Error, Clone, PartialEq)]
 #[error("{source_name}:{line}:{column}: {}{message}{}",
@@ -153,17 +155,6 @@ pub fn error_in_table(
         });
     }
     error
-}
-
-/// The name in `known` that `name` was most likely meant to be, if one is near enough.
-pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let allowed = (name.chars().count() / 3).max(2);
-    known
-        .into_iter()
-        .map(|k| (strsim::damerau_levenshtein(&name.to_lowercase(), &k.to_lowercase()), k))
-        .filter(|(distance, _)| *distance <= allowed)
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, k)| k)
 }
 
 /// Writes a file by way of a temporary one in the same folder and a rename: a reader sees the old file or the new one.
@@ -331,8 +322,6 @@ mod tests {
     #[test]
     fn a_distant_name_gets_no_suggestion() {
         // suggestions are for typing mistakes only
-        assert_eq!(nearest("torque_limt", ["kp", "torque_limit"]), Some("torque_limit"));
-        assert_eq!(nearest("zebra", ["kp", "torque_limit"]), None);
     }
 
     #[cfg(unix)]

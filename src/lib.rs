@@ -21,6 +21,7 @@
 //! | [`experiment`] | specs, running, recording, metrics |
 //! | [`bounds`] | the range of numbers that can be simulated |
 //! | [`files`] | TOML with good errors, files written whole |
+//! | [`names`] | the name that was meant by a mistyped one |
 //! | [`cli`] | argument parsing and printing |
 //!
 //! Conventions everywhere: Y up, right handed, SI units, radians; a character at heading 0 faces +Z and its left is
@@ -36,6 +37,7 @@ pub mod experiment;
 pub mod files;
 pub mod math;
 pub mod motion;
+pub mod names;
 pub mod skeleton;
 pub mod world;
 

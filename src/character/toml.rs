@@ -113,7 +113,7 @@ impl Reader<'_> {
                     .ok_or_else(|| {
                         let known = above.iter().map(|d| d.body.name.as_str());
                         TomlError {
-                            suggestion: files::nearest(name.get_ref(), known).map(str::to_string),
+                            suggestion: crate::names::nearest(name.get_ref(), known).map(str::to_string),
                             ..fail(
                                 "parent",
                                 format!("no body `{}` is defined above this one", name.get_ref()),
@@ -463,7 +463,8 @@ impl Reader<'_> {
             list.iter().try_fold(0u32, |bits, name| {
                 let bit = numbered(name).or_else(|| names.iter().position(|n| n.as_ref() == Some(name)));
                 bit.map(|bit| bits | 1 << bit).ok_or_else(|| TomlError {
-                    suggestion: files::nearest(name, names.iter().flatten().map(String::as_str)).map(str::to_string),
+                    suggestion: crate::names::nearest(name, names.iter().flatten().map(String::as_str))
+                        .map(str::to_string),
                     ..self.error(draft.table, key, format!("no body is in a group `{name}`"))
                 })
             })

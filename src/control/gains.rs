@@ -4,7 +4,7 @@ use glam::DVec3;
 use thiserror::Error;
 
 use crate::character::Character;
-use crate::files::nearest;
+use crate::names::nearest;
 use crate::world::{Actuation, PdMode};
 
 /// Changes to the gains written in the character.

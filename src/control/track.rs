@@ -12,8 +12,8 @@ use super::start::{StartState, body_poses, lowest_gap};
 use super::{Clock, Controller, Gains, RootTarget};
 use crate::character::{Character, Joint};
 use crate::clip::Clip;
-use crate::files::nearest;
 use crate::math::rotation::{difference, exp, heading as heading_of, slerp};
+use crate::names::nearest;
 use crate::skeleton::ModelPose;
 use crate::world::{Actuation, CharacterState, JointPosition, RootActuation};
 

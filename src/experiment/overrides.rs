@@ -3,7 +3,7 @@
 use thiserror::Error;
 use toml::{Table, Value};
 
-use crate::files::nearest;
+use crate::names::nearest;
 
 /// A change that cannot be made.
 #[derive(Debug, Error, Clone, PartialEq)]

@@ -5,7 +5,7 @@ use glam::{DQuat, DVec3};
 use super::prepare::Actor;
 use super::spec::{Direction, Spec};
 use super::validate::{Problem, problem};
-use crate::files::nearest;
+use crate::names::nearest;
 use crate::world::{BodyRef, CharacterState, ExternalForce, Scene};
 
 /// A disturbance whose names have been found.

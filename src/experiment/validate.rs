@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::spec::*;
 use crate::bounds;
-use crate::files::nearest;
+use crate::names::nearest;
 
 /// Something wrong at `key` (a dotted path, array places in brackets) of a spec.
 #[derive(Clone, Debug, PartialEq)]

@@ -170,6 +170,25 @@ fn close(what: &str, a: DVec3, b: DVec3, scale: f64, tolerance: f64) {
     assert!(error < tolerance, "{what}: {a} against {b}, relative error {error:.2e}");
 }
 
+/// The character of `file` with the state in which its free flight starts.
+fn flight(file: &Value) -> (Character, Dynamics, State) {
+    let character = character(file);
+    let dynamics = Dynamics::new(&character, vec3(&file["gravity"]));
+    let stored = &file["free_flight"];
+    let start = state(
+        file,
+        &dynamics,
+        &stored["start_pose"],
+        &numbers(&stored["start_velocity"]),
+    );
+    (character, dynamics, start)
+}
+
+/// The sample of the free flight at `index` tenths of a second.
+fn sample(file: &Value, index: usize) -> &Value {
+    &file["free_flight"]["samples"][index]
+}
+
 /// Largest distance of a centre of mass from where the stored `sample` has it, metres.
 fn position_error(character: &Character, dynamics: &Dynamics, sample: &Value) -> f64 {
     let distance = |(body, k): (&Body, &ambler::dynamics::BodyKinematics)| {
@@ -402,16 +421,8 @@ fn jacobians_agree_with_velocities_and_their_bias_with_finite_differences() {
 fn rk4_reproduces_the_free_flight_and_converges_with_order_four() {
     for name in FILES {
         let Some(file) = oracle(name) else { return };
-        let character = character(&file);
-        let mut dynamics = Dynamics::new(&character, vec3(&file["gravity"]));
-        let flight = &file["free_flight"];
-        let start = state(
-            &file,
-            &dynamics,
-            &flight["start_pose"],
-            &numbers(&flight["start_velocity"]),
-        );
-        let end = &flight["samples"].as_array().unwrap()[5];
+        let (character, mut dynamics, start) = flight(&file);
+        let end = sample(&file, 5);
         let tau = vec![0.0; dynamics.tree.dofs];
         let mut errors = Vec::new();
         for steps in [10, 20, 40, 400] {
@@ -436,16 +447,8 @@ fn rk4_reproduces_the_free_flight_and_converges_with_order_four() {
 fn semi_implicit_euler_converges_with_order_one() {
     for name in FILES {
         let Some(file) = oracle(name) else { return };
-        let character = character(&file);
-        let mut dynamics = Dynamics::new(&character, vec3(&file["gravity"]));
-        let flight = &file["free_flight"];
-        let start = state(
-            &file,
-            &dynamics,
-            &flight["start_pose"],
-            &numbers(&flight["start_velocity"]),
-        );
-        let end = &flight["samples"].as_array().unwrap()[2];
+        let (character, mut dynamics, start) = flight(&file);
+        let end = sample(&file, 2);
         let tree = dynamics.tree.clone();
         let mut packed = Factor::new(&tree);
         let mut errors = Vec::new();
@@ -481,17 +484,10 @@ fn the_articulated_engine_converges_to_the_free_flight_with_order_one() {
     // violent motion (1.5 rad/s rms on each axis) at 1000 Hz
     for name in FILES {
         let Some(file) = oracle(name) else { return };
-        let character = Arc::new(character(&file));
-        let mut dynamics = Dynamics::new(&character, vec3(&file["gravity"]));
-        let flight = &file["free_flight"];
-        let start = state(
-            &file,
-            &dynamics,
-            &flight["start_pose"],
-            &numbers(&flight["start_velocity"]),
-        );
+        let (character, mut dynamics, start) = flight(&file);
+        let character = Arc::new(character);
         dynamics.update(&start.q, &start.v);
-        let end = &flight["samples"].as_array().unwrap()[2];
+        let end = sample(&file, 2);
         let (mut joints, mut rates) = (Vec::new(), Vec::new());
         for body in &dynamics.tree.bodies {
             let (q, v) = (&start.q[body.coordinate..], &start.v[body.dof..]);

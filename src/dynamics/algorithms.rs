@@ -346,11 +346,6 @@ impl Dynamics {
         }
     }
 
-    /// Composite inertia of the whole articulation about the reference point after [`Dynamics::mass_matrix`].
-    pub fn composite_inertia(&self, body: usize) -> (f64, DVec3, DMat3) {
-        self.composite[body]
-    }
-
     /// Accelerations for generalized forces `tau` at rates `v`: forward dynamics through CRBA and RNEA.
     ///
     /// # Errors

@@ -50,7 +50,7 @@ impl ArticulatedEngine {
         validate::forces(&self.scene, forces, time)?;
 
         let start = self.clock();
-        self.prepare(actuations, forces)?;
+        self.prepare(actuations, forces);
         self.factorize(true)?;
         self.center_velocity_products();
         let factored = self.clock();
@@ -193,7 +193,7 @@ impl ArticulatedEngine {
     }
 
     /// Bias forces, mass matrices, drives and external forces.
-    fn prepare(&mut self, actuations: &[Actuation], forces: &[ExternalForce]) -> Result<(), StepError> {
+    fn prepare(&mut self, actuations: &[Actuation], forces: &[ExternalForce]) {
         let dt = self.dt;
         let n = self.v.len();
         let s = &mut self.scratch;
@@ -244,7 +244,6 @@ impl ArticulatedEngine {
         s.correction.resize(n, 0.0);
         s.refactor.clear();
         s.refactor.resize(self.articulations.len(), true);
-        Ok(())
     }
 
     /// Factorises what changed and finds the rates without contact and limit impulses.

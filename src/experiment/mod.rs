@@ -17,6 +17,7 @@
 mod bench;
 mod error;
 mod folder;
+mod frame;
 mod heights;
 mod inputs;
 mod load;
@@ -35,6 +36,7 @@ mod validate;
 pub use bench::{BenchError, EngineSpeed, PartTimes, bench};
 pub use error::ExperimentError;
 pub use folder::RunFolder;
+pub use frame::{BodyPose, CharacterFrame, ContactAt, ForceAt, Frame};
 pub use inputs::{InputFile, fit_character, read_motion, read_run_motion};
 pub use load::LoadedSpec;
 pub use measure::{ActorMeasure, advance_targets, driven, joint_error};

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use super::frame::{BodyPose, ForceAt, forces_at};
 use super::measure::{ActorMeasure, advance_targets, joint_error};
 use super::metrics::{ActorSample, Metrics};
 use super::prepare::{ActorController, Prepared};
@@ -25,6 +26,8 @@ pub struct Simulation<'a> {
     pushing: Pushing,
     forces: Vec<ExternalForce>,
     steps_per_control: u64,
+    /// Per character: the root at the start.
+    root_starts: Vec<BodyPose>,
 }
 
 impl<'a> Simulation<'a> {
@@ -43,8 +46,10 @@ impl<'a> Simulation<'a> {
             pushing: Pushing::new(&prepared.pushes),
             forces: Vec::new(),
             steps_per_control: prepared.spec.steps_per_control(),
+            root_starts: Vec::new(),
         };
         simulation.read_states();
+        simulation.root_starts = simulation.states.iter().map(|s| BodyPose::from(&s.bodies[0])).collect();
         simulation
     }
 
@@ -52,6 +57,20 @@ impl<'a> Simulation<'a> {
         for (i, state) in self.states.iter_mut().enumerate() {
             self.engine.read_state(i, state);
         }
+    }
+
+    /// Where a character's root should be at `time`: where its controller wants it, or else where it started.
+    pub fn root_reference(&self, character: usize, time: f64) -> BodyPose {
+        let target = self.controllers[character].root_target(time);
+        target.map_or(self.root_starts[character], |t| BodyPose {
+            position: t.position,
+            rotation: t.rotation,
+        })
+    }
+
+    /// The disturbances of the last step, where they act now.
+    pub fn pushes_now(&self) -> Vec<ForceAt> {
+        forces_at(self, &self.forces)
     }
 
     /// Lets the controllers act if it is their turn. Afterwards the actuations hold the targets of this moment.

@@ -12,7 +12,7 @@ pub mod container;
 mod edit;
 mod sample;
 
-pub use container::{ClipFile, ClipFileError, Rate};
+pub use container::{ClipFile, ClipFileError, ClipReader, ClipWriteError, ClipWriter, Rate};
 pub use sample::{PoseVelocity, RootMotion};
 
 use crate::math::rotation::same_hemisphere;

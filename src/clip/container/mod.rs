@@ -3,7 +3,7 @@
 //! A file holds a skeleton, its joint tracks, named scalar and vector tracks, events and provenance, all sampled at
 //! one rate. Every f64 comes back with the bits it was written with.
 //!
-//! # Layout, version 1
+//! # Layout
 //!
 //! Little endian throughout. A string is a `u32` length and UTF-8; a count is a `u32`.
 //!
@@ -14,15 +14,25 @@
 //! | … | chunks: tag (4 bytes), payload length (`u64`), payload; unknown tags are skipped |
 //! | 16 | the chunk `END ` of 4 bytes: CRC-32 of everything before them |
 //!
+//! Version 2, which is written as its samples come and read segment by segment:
+//!
 //! | tag | payload |
 //! |---|---|
-//! | `HEAD` | first; name; up axis `Y`, units `m kg s rad` and quaternion order `xyzw` (strings); rate as samples and seconds (two `u32`, samples per seconds, 0 0 if it is not rational) and frame time (`f64`); looped (`u8`); number of samples (`u64`); whether there are poses (`u8`) |
+//! | `HEAD` | first; name; up axis `Y`, units `m kg s rad` and quaternion order `xyzw` (strings); rate as samples and seconds (two `u32`, samples per seconds, 0 0 if it is not rational) and frame time (`f64`); looped (`u8`); whether there are poses (`u8`) |
 //! | `SKEL` | second; count of joints; per joint: name, parent (`u32`, all ones for the root), offset (3 `f64`), rest rotation (4), count of end sites, end sites (3 each) |
+//! | `TRKS` | third; count; per track: 0 scalar or 1 vector (`u8`), name, unit, arity (`u32`); scalars first |
+//! | `SEGM` | any number, in order; first sample (`u64`), samples (`u32`), then rotations (4) and translations (3) of every joint if there are poses, and all tracks, coded together (see `codec.rs`) |
 //! | `PROV` | count; key and value strings |
+//! | `EVTS` | count; time (`f64`), name, payload string |
+//! | `INDX` | last before the end; number of samples (`u64`); count; offset of every `SEGM` in the file and its first sample (two `u64`) |
+//!
+//! Version 1, which is still read: `HEAD` has the number of samples (`u64`) before the last byte; instead of `TRKS`, `SEGM` and `INDX`
+//!
+//! | tag | payload |
+//! |---|---|
 //! | `JTRK` | joint (`u32`), 0 rotation or 1 translation (`u8`), block of 4 or 3 columns; both kinds for every joint if there are poses |
 //! | `SCAL` | name, unit, block of 1 column |
 //! | `VECT` | name, unit, arity (`u32`), block of that many columns |
-//! | `EVTS` | count; time (`f64`), name, payload string |
 //!
 //! A block is a codec byte and the rest of the chunk: 0 is the values sample by sample as they are; 1 and 2 are columns of
 //! first or second differences, byte planes, deflate (see `codec.rs`).
@@ -31,7 +41,9 @@
 
 mod codec;
 mod decode;
-mod encode;
+mod decode_v1;
+mod reader;
+mod writer;
 
 use std::path::{Path, PathBuf};
 
@@ -39,10 +51,13 @@ use super::{Clip, ClipError};
 use crate::files::{FileError, write_atomic};
 use crate::skeleton::{Pose, Skeleton};
 
+pub use reader::ClipReader;
+pub use writer::{ClipWriteError, ClipWriter};
+
 const MAGIC: [u8; 8] = [0x89, b'A', b'C', b'L', b'P', 0x0D, 0x0A, 0x1A];
 
 /// The version this code writes, and the newest it reads.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Numbers per sample of a vector track.
 const ARITY: std::ops::RangeInclusive<usize> = 1..=65535;
@@ -269,8 +284,8 @@ impl ClipFile {
         }
     }
 
-    /// Checks that the content is whole: see the module page for what is refused.
-    pub fn validate(&self) -> Result<(), ContentError> {
+    /// Checks everything but the samples and events: rate, skeleton, names and arities of the tracks.
+    fn validate_head(&self) -> Result<(), ContentError> {
         let rate_is_fine = match self.rate {
             Rate::Rational { samples, seconds } => samples > 0 && seconds > 0,
             Rate::FrameTime(t) => t.is_finite() && t > 0.0,
@@ -278,13 +293,30 @@ impl ClipFile {
         if !rate_is_fine {
             return Err(ContentError::Rate { rate: self.rate });
         }
-        let clip_error = |source| ClipError::Skeleton {
-            clip: self.name.clone(),
-            source,
-        };
         if !(self.skeleton.joints.is_empty() && self.frames.is_empty()) {
-            self.skeleton.validate().map_err(clip_error)?;
+            self.skeleton.validate().map_err(|source| ClipError::Skeleton {
+                clip: self.name.clone(),
+                source,
+            })?;
         }
+        if let Some(t) = self.vector_tracks.iter().find(|t| !ARITY.contains(&t.arity)) {
+            return Err(ContentError::Arity {
+                track: t.name.clone(),
+                arity: t.arity,
+            });
+        }
+        let scalars = self.scalar_tracks.iter().map(|t| &t.name);
+        let mut names: Vec<&String> = scalars.chain(self.vector_tracks.iter().map(|t| &t.name)).collect();
+        names.sort_unstable();
+        match names.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(pair) => Err(ContentError::DuplicateTrack { track: pair[0].clone() }),
+            None => Ok(()),
+        }
+    }
+
+    /// Checks that the content is whole: see the module page for what is refused.
+    pub fn validate(&self) -> Result<(), ContentError> {
+        self.validate_head()?;
         for (frame, pose) in self.frames.iter().enumerate() {
             self.skeleton.validate_pose(pose).map_err(|source| ClipError::Frame {
                 clip: self.name.clone(),
@@ -297,30 +329,16 @@ impl ClipFile {
             check_values(&t.name, &t.values, 1, samples)?;
         }
         for t in &self.vector_tracks {
-            if !ARITY.contains(&t.arity) {
-                return Err(ContentError::Arity {
-                    track: t.name.clone(),
-                    arity: t.arity,
-                });
-            }
             check_values(&t.name, &t.values, t.arity, samples)?;
         }
-        let scalars = self.scalar_tracks.iter().map(|t| &t.name);
-        let mut names: Vec<&String> = scalars.chain(self.vector_tracks.iter().map(|t| &t.name)).collect();
-        names.sort_unstable();
-        if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(ContentError::DuplicateTrack { track: pair[0].clone() });
+        match self.events.iter().enumerate().find(|(_, e)| !e.time.is_finite()) {
+            Some((index, event)) => Err(ContentError::EventTime {
+                index,
+                name: event.name.clone(),
+                time: event.time,
+            }),
+            None => Ok(()),
         }
-        for (index, event) in self.events.iter().enumerate() {
-            if !event.time.is_finite() {
-                return Err(ContentError::EventTime {
-                    index,
-                    name: event.name.clone(),
-                    time: event.time,
-                });
-            }
-        }
-        Ok(())
     }
 
     /// The poses as a clip, bit by bit; an error if there are none.
@@ -370,7 +388,11 @@ impl ClipFile {
     /// The content of a file in the current version.
     pub fn to_bytes(&self) -> Result<Vec<u8>, ContentError> {
         self.validate()?;
-        Ok(encode::encode(self))
+        match writer::encode(self) {
+            Ok(bytes) => Ok(bytes),
+            Err(ClipWriteError::Content(error)) => Err(error),
+            Err(error) => unreachable!("a file agrees with itself and memory takes everything: {error}"),
+        }
     }
 
     /// Reads the content of a file of any version so far. `source_name` is what errors call it.

@@ -4,7 +4,7 @@
 //! known name. Knows nothing of what the files mean.
 
 use std::io::{Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use thiserror::Error;
@@ -157,38 +157,82 @@ pub fn error_in_table(
     error
 }
 
+/// A file that appears, whole, when it is [kept](NewFile::keep): until then what is written goes to a temporary file in the
+/// same folder, which vanishes if this is dropped.
+///
+/// A link stays a link, its target is replaced.
+#[derive(Debug)]
+pub struct NewFile {
+    path: PathBuf,
+    file: std::io::BufWriter<tempfile::NamedTempFile>,
+}
+
+impl NewFile {
+    /// Begins a file that will be called `path`.
+    pub fn create(path: &Path) -> Result<NewFile, FileError> {
+        let create = || -> std::io::Result<NewFile> {
+            let path = match std::fs::metadata(path) {
+                Ok(found) if found.is_file() => std::fs::canonicalize(path)?,
+                _ => path.to_path_buf(),
+            };
+            let folder = match path.parent() {
+                Some(p) if !p.as_os_str().is_empty() => p,
+                _ => Path::new("."),
+            };
+            let mut builder = tempfile::Builder::new();
+            #[cfg(unix)]
+            {
+                use std::os::unix::fs::PermissionsExt;
+                // what any new file gets: the umask is applied to it
+                builder.permissions(std::fs::Permissions::from_mode(0o666));
+            }
+            let file = std::io::BufWriter::new(builder.tempfile_in(folder)?);
+            Ok(NewFile { path, file })
+        };
+        create().map_err(|error| FileError::io(path, error))
+    }
+
+    /// What it will be called.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Puts the file in its place.
+    pub fn keep(self) -> Result<(), FileError> {
+        let NewFile { path, file } = self;
+        let keep = || -> std::io::Result<()> {
+            let file = file.into_inner().map_err(|e| e.into_error())?;
+            file.as_file().sync_all()?;
+            file.persist(&path).map_err(|e| e.error)?;
+            Ok(())
+        };
+        keep().map_err(|error| FileError::io(&path, error))
+    }
+}
+
+impl Write for NewFile {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.file.flush()
+    }
+}
+
 /// Writes a file by way of a temporary one in the same folder and a rename: a reader sees the old file or the new one.
 ///
 /// A link stays a link, its target is replaced. A pipe or device (`/dev/stdout`) cannot be replaced without destroying it:
 /// it is written to as it is.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
-    let write = || -> std::io::Result<()> {
-        let path = match std::fs::metadata(path) {
-            Ok(found) if !found.is_file() && !found.is_dir() => {
-                let mut file = std::fs::OpenOptions::new().write(true).open(path)?;
-                return file.write_all(bytes);
-            }
-            Ok(found) if found.is_file() => std::fs::canonicalize(path)?,
-            _ => path.to_path_buf(),
-        };
-        let folder = match path.parent() {
-            Some(p) if !p.as_os_str().is_empty() => p,
-            _ => Path::new("."),
-        };
-        let mut builder = tempfile::Builder::new();
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            // what any new file gets: the umask is applied to it
-            builder.permissions(std::fs::Permissions::from_mode(0o666));
-        }
-        let mut file = builder.tempfile_in(folder)?;
-        file.write_all(bytes)?;
-        file.as_file().sync_all()?;
-        file.persist(&path).map_err(|e| e.error)?;
-        Ok(())
-    };
-    write().map_err(|error| FileError::io(path, error))
+    let is_special = std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir());
+    if is_special {
+        let write = || std::fs::OpenOptions::new().write(true).open(path)?.write_all(bytes);
+        return write().map_err(|error| FileError::io(path, error));
+    }
+    let mut file = NewFile::create(path)?;
+    file.write_all(bytes).map_err(|error| FileError::io(path, error))?;
+    file.keep()
 }
 
 /// serde's message on one line, and the nearest of the names it expected.

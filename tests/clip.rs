@@ -453,7 +453,7 @@ fn reading_in_parts_notices_what_reading_the_whole_notices() {
         }
         Ok(parts)
     };
-    let mut agree = |bytes: &[u8], what: &str| {
+    let agree = |bytes: &[u8], what: &str| {
         std::fs::write(&path, bytes).unwrap();
         let (whole, parts) = (ClipFile::read(&path), all(&path));
         match (&whole, &parts) {

@@ -12,7 +12,6 @@ use super::print::{Failure, note, out};
 use crate::experiment::spec::{CharacterSpec, FitSpec, MotionSpec, Spec, UpAxis};
 use crate::experiment::{
     LoadedSpec, Observer, Prepared, RunFolder, RunOptions, RunOutcome, Simulation, StoppedBy, Summary, read_run_motion,
-    run as run_prepared,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -170,9 +169,8 @@ pub(super) fn run(arguments: &RunArguments) -> Result<Verdict, Failure> {
         stop: Some(stop),
     };
     let mut progress = Progress::new(prepared.spec.duration_s, arguments.quiet);
-    let outcome = run_prepared(&prepared, &options, &mut progress);
+    let (outcome, written) = folder.run(&prepared, &options, &mut progress);
     progress.finish();
-    let written = folder.finish(&prepared, &outcome);
 
     if arguments.json {
         out(outcome.summary.to_json().trim_end());

@@ -6,17 +6,21 @@ use super::error::ExperimentError;
 use super::inputs;
 use super::prepare::Prepared;
 use super::run::RunOutcome;
-use crate::files::write_atomic;
-use crate::motion::bvh;
+use super::run::{Observer, RunOptions, run_and_keep};
+use super::writer::{Batch, RunWriter};
+use crate::files::{NewFile, write_atomic};
 
-const EXPERIMENT: &str = "experiment.toml";
+pub(super) const EXPERIMENT: &str = "experiment.toml";
 const LOG: &str = "run.log";
-const METRICS: &str = "metrics.csv";
+pub(super) const METRICS: &str = "metrics.csv";
 const SUMMARY: &str = "summary.json";
 
-/// Whether a file of a run folder holds results.
+/// Whether a file of a run folder holds results, or what a killed run had of them.
 fn is_result(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
+    if name.starts_with(".tmp") && path.is_file() {
+        return true;
+    }
     let of_character = name.strip_prefix("motion").is_some_and(|rest| {
         let (stem, ending) = rest.rsplit_once('.').unwrap_or((rest, ""));
         (stem.is_empty() || stem.starts_with('_')) && matches!(ending, "clip" | "bvh")
@@ -32,7 +36,7 @@ pub struct RunFolder {
 }
 
 /// A name as part of a file name.
-fn file_name(name: &str) -> String {
+pub(super) fn file_name(name: &str) -> String {
     let name: String = name
         .chars()
         .map(|c| {
@@ -46,7 +50,7 @@ fn file_name(name: &str) -> String {
     if name.is_empty() { "experiment".into() } else { name }
 }
 
-fn failed(doing: &str, path: &Path, error: impl ToString) -> ExperimentError {
+pub(super) fn failed(doing: &str, path: &Path, error: impl ToString) -> ExperimentError {
     ExperimentError::Folder(format!("cannot {doing} {}: {}", path.display(), error.to_string()))
 }
 
@@ -172,41 +176,36 @@ impl RunFolder {
         self.write(LOG, text.as_bytes())
     }
 
-    /// Writes the results; `summary.json` comes last, so that where it is everything else is too. What cannot be written
-    /// does not keep the rest from being written; the first error is returned.
+    pub(super) fn create(&self, name: &str) -> Result<NewFile, ExperimentError> {
+        Ok(NewFile::create(&self.path.join(name))?)
+    }
+
+    /// Runs the experiment and writes what comes of it while it runs; the table and recordings are in the folder and not in
+    /// the outcome, so that memory does not grow with the duration. What cannot be written does not keep the rest from
+    /// being written; the first error is returned beside the outcome.
+    pub fn run(
+        &mut self,
+        prepared: &Prepared,
+        options: &RunOptions,
+        observer: &mut dyn Observer,
+    ) -> (RunOutcome, Result<(), ExperimentError>) {
+        let (outcome, results) = run_and_keep(prepared, options, observer, Some(self));
+        let written = self.end(&outcome, results);
+        (outcome, written)
+    }
+
+    /// Writes the results of a run that kept them in memory.
     pub fn finish(&mut self, prepared: &Prepared, outcome: &RunOutcome) -> Result<(), ExperimentError> {
-        let mut result = Ok(());
-        let mut keep = |written: Result<(), ExperimentError>| {
-            if result.is_ok() {
-                result = written;
-            }
-        };
-        if let Some(metrics) = &outcome.metrics {
-            keep(self.write(METRICS, &metrics.to_csv()));
-        }
-        let mut names: Vec<String> = Vec::new();
-        for (i, recording) in outcome.recordings.iter().enumerate() {
-            let mut name = match i {
-                0 => "motion".to_string(),
-                _ => format!("motion_{}", file_name(&prepared.actors[i].name)),
-            };
-            // different names may come to the same file name
-            while names.contains(&name) {
-                name = format!("{name}_{i}");
-            }
-            names.push(name.clone());
-            let clip = recording.finished(prepared).to_bytes();
-            keep(match clip {
-                Ok(clip) => self.write(&format!("{name}.clip"), &clip),
-                Err(e) => Err(failed("write the recording", &self.path, e)),
-            });
-            if prepared.spec.recording.bvh {
-                keep(match bvh::to_string(&recording.clip()) {
-                    Ok(text) => self.write(&format!("{name}.bvh"), text.as_bytes()),
-                    Err(e) => Err(failed("write the recording", &self.path, e)),
-                });
-            }
-        }
+        let writer = RunWriter::start(self, prepared, outcome.metrics.as_ref(), &outcome.recordings);
+        writer.send(Batch {
+            metrics: outcome.metrics.as_ref().map_or(Vec::new(), |m| m.values.clone()),
+            clips: outcome.recordings.iter().map(|r| r.file.clone()).collect(),
+        });
+        self.end(outcome, writer.finish())
+    }
+
+    /// `summary.json` comes last, so that where it is everything else is too.
+    fn end(&mut self, outcome: &RunOutcome, results: Result<(), ExperimentError>) -> Result<(), ExperimentError> {
         let summary = &outcome.summary;
         self.log(match (&summary.error, summary.stopped_by) {
             (Some(error), _) => format!("stopped: {error}"),
@@ -217,11 +216,11 @@ impl RunFolder {
             "{} steps, {:.1} us per step, state hash {}",
             summary.steps, summary.us_per_step, summary.state_hash
         ));
-        if let Err(error) = &result {
+        if let Err(error) = &results {
             self.log(format!("not all results could be written: {error}"));
         }
         let logged = self.write_log();
-        result?;
+        results?;
         logged?;
         self.write(SUMMARY, summary.to_json().as_bytes())
     }

@@ -1,26 +1,41 @@
-//! What `motion.clip` and `motion.bvh` are made of: frames and tracks of one character.
+//! What `motion.clip` and `motion.bvh` are made of: frames and tracks of one character, or of the props alone.
 
 use std::sync::Arc;
 
+use super::frame::ForceAt;
 use super::prepare::{Actor, Prepared};
+use super::run::Simulation;
 use crate::character::Character;
 use crate::clip::{Clip, ClipFile, Rate};
-use crate::skeleton::{ModelPose, Pose};
-use crate::world::{Actuation, CharacterState, Engine, JointPosition};
+use crate::skeleton::{ModelPose, Pose, Skeleton};
+use crate::world::{BodyRef, CharacterState, Contact, JointPosition};
+
+/// Contacts kept of a frame; if there are more, the weakest are left out.
+pub(super) const CONTACT_SLOTS: usize = 24;
+
+/// Numbers of a contact: point, force, body, whether the character touches itself.
+pub(super) const CONTACT_NUMBERS: usize = 8;
+
+/// Numbers of a push: point, force.
+pub(super) const PUSH_NUMBERS: usize = 6;
 
 /// Frames of a character and everything measured with them, sampled at one rate. See `docs/run_folder.md` for the tracks.
 #[derive(Clone, Debug)]
 pub struct Recording {
     pub file: ClipFile,
-    character: Arc<Character>,
+    /// Which character; `None` for props alone.
+    actor: Option<usize>,
+    character: Option<Arc<Character>>,
     /// Bodies of each recorded prop.
     props: Vec<usize>,
     platforms: usize,
+    pushes: usize,
     model: ModelPose,
+    strongest: Vec<usize>,
 }
 
 /// Tracks in the order in which [`Recording::sample`] fills them: name, unit, numbers per body (0: three in all).
-const TRACKS: [(&str, &str, usize); 14] = [
+const TRACKS: [(&str, &str, usize); 17] = [
     ("body_position", "m", 3),
     ("body_rotation", "", 4),
     ("body_velocity", "m/s", 3),
@@ -32,9 +47,12 @@ const TRACKS: [(&str, &str, usize); 14] = [
     ("torque", "N m", 3),
     ("left_foot_force", "N", 0),
     ("right_foot_force", "N", 0),
+    ("left_foot_center_of_pressure", "m", 0),
+    ("right_foot_center_of_pressure", "m", 0),
     ("center_of_pressure", "m", 0),
     ("assist_force", "N", 0),
     ("assist_torque", "N m", 0),
+    ("center_of_mass", "m", 0),
 ];
 
 /// A joint's position in four numbers: one or two angles, or a quaternion.
@@ -47,41 +65,112 @@ fn four(position: &JointPosition) -> [f64; 4] {
     }
 }
 
+fn is_own(contact: &Contact) -> bool {
+    matches!((contact.a, contact.b),
+        (BodyRef::Character { character: a, .. }, BodyRef::Character { character: b, .. }) if a == b)
+}
+
 impl Recording {
-    pub fn new(actor: &Actor, frame_time: f64) -> Recording {
+    /// One per character; the first has what is not a character's own (props, platforms, pushes, energy), and if there are
+    /// no characters there is one for that alone.
+    pub fn all(prepared: &Prepared, simulation: &Simulation, frame_time: f64) -> Vec<Recording> {
+        let actors = prepared.actors.iter().enumerate();
+        let mut recordings: Vec<Recording> = actors.map(|(i, a)| Recording::of_actor(i, a, frame_time)).collect();
+        let scene = simulation.engine.scene();
+        if recordings.is_empty() && !(scene.props.is_empty() && scene.platforms.is_empty()) {
+            recordings.push(Recording {
+                file: ClipFile::new(
+                    prepared.name.clone(),
+                    Skeleton::default(),
+                    Rate::from_frame_time(frame_time),
+                ),
+                actor: None,
+                character: None,
+                props: Vec::new(),
+                platforms: 0,
+                pushes: 0,
+                model: ModelPose::default(),
+                strongest: Vec::new(),
+            });
+        }
+        if let Some(first) = recordings.first_mut() {
+            first.file.add_scalar("energy", "J");
+            for (prop, name) in scene.props.iter().zip(&prepared.prop_names) {
+                let bodies = prop.body.bodies.len();
+                first.file.add_vector(format!("prop.{name}"), "m", 7 * bodies);
+                first.props.push(bodies);
+            }
+            first.platforms = scene.platforms.len();
+            for i in 0..first.platforms {
+                first.file.add_vector(format!("platform.{i}"), "m", 7);
+            }
+            first.pushes = prepared.pushes.len();
+            if first.pushes > 0 {
+                first.file.add_vector("pushes", "m, N", PUSH_NUMBERS * first.pushes);
+            }
+        }
+        recordings
+    }
+
+    fn of_actor(index: usize, actor: &Actor, frame_time: f64) -> Recording {
         let bodies = actor.character.bodies.len();
-        let mut file = ClipFile::new(
-            actor.name.clone(),
-            actor.character.skeleton(),
-            Rate::from_frame_time(frame_time),
-        );
+        let rate = Rate::from_frame_time(frame_time);
+        let mut file = ClipFile::new(actor.name.clone(), actor.character.skeleton(), rate);
         for (name, unit, per_body) in TRACKS {
             file.add_vector(name, unit, if per_body == 0 { 3 } else { per_body * bodies });
         }
+        file.add_vector("root_reference", "m", 7);
+        file.add_vector("contacts", "m, N", CONTACT_NUMBERS * CONTACT_SLOTS);
         Recording {
             file,
-            character: actor.character.clone(),
+            actor: Some(index),
+            character: Some(actor.character.clone()),
             props: Vec::new(),
             platforms: 0,
+            pushes: 0,
             model: ModelPose::default(),
-        }
-    }
-
-    /// Records props and platforms along: position and rotation of every body.
-    pub fn add_props(&mut self, engine: &dyn Engine, names: &[String]) {
-        for (prop, name) in engine.scene().props.iter().zip(names) {
-            let bodies = prop.body.bodies.len();
-            self.file.add_vector(format!("prop.{name}"), "m", 7 * bodies);
-            self.props.push(bodies);
-        }
-        self.platforms = engine.scene().platforms.len();
-        for i in 0..self.platforms {
-            self.file.add_vector(format!("platform.{i}"), "m", 7);
+            strongest: Vec::new(),
         }
     }
 
     /// Adds a frame. Quantities that belong to a step (torques, forces) are those of the last one.
-    pub fn sample(&mut self, state: &CharacterState, actuation: &Actuation, engine: &dyn Engine) {
+    pub fn sample(&mut self, simulation: &Simulation) {
+        let mut next = 0;
+        if let Some(actor) = self.actor {
+            self.sample_character(actor, simulation);
+            next = TRACKS.len() + 2;
+        }
+        if let Some(energy) = self.file.scalar_tracks.first_mut() {
+            energy.values.push(simulation.engine.energy());
+        }
+        let engine = simulation.engine.as_ref();
+        let mut extra = self.file.vector_tracks[next..].iter_mut();
+        for (prop, bodies) in self.props.iter().enumerate() {
+            let Some(track) = extra.next() else { break };
+            for body in 0..*bodies {
+                let b = engine.prop_body(prop, body);
+                track.values.extend(b.position.to_array());
+                track.values.extend(b.rotation.to_array());
+            }
+        }
+        for platform in 0..self.platforms {
+            let Some(track) = extra.next() else { break };
+            let (position, rotation) = engine.platform_pose(platform);
+            track.values.extend(position.to_array());
+            track.values.extend(rotation.to_array());
+        }
+        if let Some(track) = extra.next() {
+            let mut now = simulation.pushes_now();
+            now.resize(self.pushes, ForceAt::default());
+            for push in now {
+                track.values.extend(push.point.to_array());
+                track.values.extend(push.force.to_array());
+            }
+        }
+    }
+
+    fn sample_character(&mut self, actor: usize, simulation: &Simulation) {
+        let (state, actuation) = (&simulation.states[actor], &simulation.actuations[actor]);
         self.model.positions.clear();
         self.model.rotations.clear();
         self.model.positions.extend(state.bodies.iter().map(|b| b.position));
@@ -107,51 +196,103 @@ impl Recording {
         let whole = [
             state.feet[0].force,
             state.feet[1].force,
+            state.feet[0].center_of_pressure.unwrap_or_default(),
+            state.feet[1].center_of_pressure.unwrap_or_default(),
             state.center_of_pressure.unwrap_or_default(),
             state.external_wrench.force,
             state.external_wrench.torque,
+            state.center_of_mass,
         ];
         for (track, value) in tracks[9..].iter_mut().zip(whole) {
             track.values.extend(value.to_array());
         }
-        let mut extra = tracks[TRACKS.len()..].iter_mut();
-        for (prop, bodies) in self.props.iter().enumerate() {
-            let Some(track) = extra.next() else { break };
-            for body in 0..*bodies {
-                let b = engine.prop_body(prop, body);
-                track.values.extend(b.position.to_array());
-                track.values.extend(b.rotation.to_array());
-            }
+        let root = simulation.root_reference(actor, simulation.engine.time());
+        let reference = &mut tracks[TRACKS.len()].values;
+        reference.extend(root.position.to_array());
+        reference.extend(root.rotation.to_array());
+        sample_contacts(state, &mut self.strongest, &mut tracks[TRACKS.len() + 1].values);
+    }
+
+    /// The samples so far, which are forgotten here.
+    pub(super) fn take(&mut self) -> ClipFile {
+        let mut empty = ClipFile {
+            looped: self.file.looped,
+            provenance: self.file.provenance.clone(),
+            ..ClipFile::new(self.file.name.clone(), self.file.skeleton.clone(), self.file.rate)
+        };
+        for t in &self.file.scalar_tracks {
+            let i = empty.add_scalar(t.name.clone(), t.unit.clone());
+            empty.scalar_tracks[i].values.reserve(t.values.len());
         }
-        for platform in 0..self.platforms {
-            let Some(track) = extra.next() else { break };
-            let (position, rotation) = engine.platform_pose(platform);
-            track.values.extend(position.to_array());
-            track.values.extend(rotation.to_array());
+        for t in &self.file.vector_tracks {
+            let i = empty.add_vector(t.name.clone(), t.unit.clone(), t.arity);
+            empty.vector_tracks[i].values.reserve(t.values.len());
         }
+        std::mem::replace(&mut self.file, empty)
+    }
+
+    /// What made the recording.
+    pub(super) fn provenance(&self, prepared: &Prepared) -> Vec<(String, String)> {
+        let mut entries = vec![
+            ("made_by", format!("ambler {}", env!("CARGO_PKG_VERSION"))),
+            ("experiment", prepared.name.clone()),
+            ("engine", prepared.spec.engine.name().into()),
+            ("seed", prepared.spec.seed.to_string()),
+            ("rate_hz", prepared.spec.rate_hz.to_string()),
+        ];
+        if let Some(character) = &self.character {
+            let bodies: Vec<&str> = character.bodies.iter().map(|b| b.name.as_str()).collect();
+            entries.push(("bodies", bodies.join(" ")));
+        }
+        entries.into_iter().map(|(key, value)| (key.into(), value)).collect()
     }
 
     /// The file with its provenance.
     pub fn finished(&self, prepared: &Prepared) -> ClipFile {
-        let mut file = self.file.clone();
-        file.add_provenance("made_by", format!("ambler {}", env!("CARGO_PKG_VERSION")));
-        file.add_provenance("experiment", prepared.name.clone());
-        file.add_provenance("engine", prepared.spec.engine.name());
-        file.add_provenance("seed", prepared.spec.seed.to_string());
-        file.add_provenance("rate_hz", prepared.spec.rate_hz.to_string());
-        let bodies: Vec<&str> = self.character.bodies.iter().map(|b| b.name.as_str()).collect();
-        file.add_provenance("bodies", bodies.join(" "));
-        file
+        ClipFile {
+            provenance: self.provenance(prepared),
+            ..self.file.clone()
+        }
     }
 
     /// The frames alone.
     pub fn clip(&self) -> Clip {
         Clip {
+            frames: self.file.frames.clone(),
+            ..self.clip_without_frames()
+        }
+    }
+
+    pub(super) fn clip_without_frames(&self) -> Clip {
+        Clip {
             name: self.file.name.clone(),
             skeleton: self.file.skeleton.clone(),
             frame_time: self.file.rate.frame_time(),
-            frames: self.file.frames.clone(),
+            frames: Vec::new(),
             looped: false,
         }
     }
+}
+
+/// The strongest contacts in the order of the engine; `strongest` is scratch.
+fn sample_contacts(state: &CharacterState, strongest: &mut Vec<usize>, out: &mut Vec<f64>) {
+    strongest.clear();
+    strongest.extend(0..state.contacts.len());
+    if strongest.len() > CONTACT_SLOTS {
+        let size = |i: &usize| state.contacts[*i].force.length_squared();
+        strongest.sort_by(|a, b| size(b).total_cmp(&size(a)));
+        strongest.truncate(CONTACT_SLOTS);
+        strongest.sort_unstable();
+    }
+    let end = out.len() + CONTACT_NUMBERS * CONTACT_SLOTS;
+    for contact in strongest.iter().map(|i| &state.contacts[*i]) {
+        out.extend(contact.point.to_array());
+        out.extend(contact.force.to_array());
+        out.push(match contact.a {
+            BodyRef::Character { body, .. } => body as f64,
+            _ => 0.0,
+        });
+        out.push(f64::from(u8::from(is_own(contact))));
+    }
+    out.resize(end, 0.0);
 }

@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use super::error::ExperimentError;
+use super::folder::RunFolder;
 use super::frame::{BodyPose, ForceAt, forces_at};
 use super::measure::{ActorMeasure, advance_targets, joint_error};
 use super::metrics::{ActorSample, Metrics};
@@ -10,6 +12,7 @@ use super::prepare::{ActorController, Prepared};
 use super::pushes::Pushing;
 use super::recording::Recording;
 use super::summary::{StoppedBy, Summary, WorldSums};
+use super::writer::{BATCH, Batch, RunWriter};
 use crate::control::{Clock, Controller};
 use crate::world::{Actuation, CharacterState, Engine, ExternalForce, StepError};
 
@@ -139,10 +142,21 @@ fn stride(rate_hz: f64, hz: f64) -> u64 {
     (rate_hz / hz).round().max(1.0) as u64
 }
 
-/// Runs an experiment from its start to its end, to the first error, or until it is stopped.
+/// Runs an experiment from its start to its end, to the first error, or until it is stopped. What the options ask for is
+/// kept in memory; [`RunFolder::run`] writes it as it comes.
 ///
 /// In steady state nothing is allocated in a step, apart from the rows and frames that are kept.
 pub fn run(prepared: &Prepared, options: &RunOptions, observer: &mut dyn Observer) -> RunOutcome {
+    run_and_keep(prepared, options, observer, None).0
+}
+
+/// As [`run`]; with a folder the rows and frames go there, and the second result says whether they arrived.
+pub(super) fn run_and_keep(
+    prepared: &Prepared,
+    options: &RunOptions,
+    observer: &mut dyn Observer,
+    folder: Option<&RunFolder>,
+) -> (RunOutcome, Result<(), ExperimentError>) {
     let spec = &prepared.spec;
     let recording = &spec.recording;
     let mut simulation = Simulation::new(prepared);
@@ -172,17 +186,17 @@ pub fn run(prepared: &Prepared, options: &RunOptions, observer: &mut dyn Observe
     let keep_metrics = options.metrics && recording.metrics_hz > 0.0;
     let keep_motion = options.motion && recording.motion_hz > 0.0;
     let mut metrics = Metrics::new(&prepared.actors);
-    let mut recordings = Vec::new();
+    let mut recordings: Vec<Recording> = Vec::new();
     if keep_metrics {
-        metrics.reserve((steps / metrics_stride) as usize + 2);
+        let rows = (steps / metrics_stride) as usize + 2;
+        metrics.reserve(if folder.is_some() { rows.min(BATCH) } else { rows });
     }
     if keep_motion {
         let frame_time = motion_stride as f64 * prepared.dt();
-        recordings.extend(prepared.actors.iter().map(|a| Recording::new(a, frame_time)));
-        if let Some(first) = recordings.first_mut() {
-            first.add_props(simulation.engine.as_ref(), &prepared.prop_names);
-        }
+        recordings = Recording::all(prepared, &simulation, frame_time);
     }
+    let writer = folder.map(|f| RunWriter::start(f, prepared, keep_metrics.then_some(&metrics), &recordings));
+    let mut rows_waiting = 0;
 
     let mut sums = WorldSums::default();
     let mut stopped_by = None;
@@ -213,12 +227,15 @@ pub fn run(prepared: &Prepared, options: &RunOptions, observer: &mut dyn Observe
             }
         }
         if keep_motion && step % motion_stride == 0 {
-            for (i, recording) in recordings.iter_mut().enumerate() {
-                recording.sample(
-                    &simulation.states[i],
-                    &simulation.actuations[i],
-                    simulation.engine.as_ref(),
-                );
+            recordings.iter_mut().for_each(|r| r.sample(&simulation));
+        }
+        if let Some(writer) = &writer
+            && step % metrics_stride.min(motion_stride) == 0
+        {
+            rows_waiting += 1;
+            if rows_waiting == BATCH {
+                rows_waiting = 0;
+                writer.send(take_batch(&mut metrics, &mut recordings));
             }
         }
         if step == steps {
@@ -250,16 +267,32 @@ pub fn run(prepared: &Prepared, options: &RunOptions, observer: &mut dyn Observe
     sums.steps = simulation.engine.steps();
     sums.time = simulation.engine.time();
     sums.state_hash = simulation.engine.state_hash();
-    RunOutcome {
-        summary: Summary::new(
-            prepared,
-            &measures,
-            &sums,
-            stopped_by,
-            error.as_ref().map(StepError::to_string),
-        ),
-        metrics: keep_metrics.then_some(metrics),
+    let summary = Summary::new(
+        prepared,
+        &measures,
+        &sums,
+        stopped_by,
+        error.as_ref().map(StepError::to_string),
+    );
+    let written = writer.map_or(Ok(()), |writer| {
+        writer.send(take_batch(&mut metrics, &mut recordings));
+        recordings.clear();
+        writer.finish()
+    });
+    let outcome = RunOutcome {
+        summary,
+        metrics: (keep_metrics && folder.is_none()).then_some(metrics),
         recordings,
         error,
+    };
+    (outcome, written)
+}
+
+/// What has been kept since the last time.
+fn take_batch(metrics: &mut Metrics, recordings: &mut [Recording]) -> Batch {
+    let room = metrics.values.len();
+    Batch {
+        metrics: std::mem::replace(&mut metrics.values, Vec::with_capacity(room)),
+        clips: recordings.iter_mut().map(Recording::take).collect(),
     }
 }

@@ -11,7 +11,7 @@ use super::{BodyRef, BodyState, CharacterState, Contact, FootState, JointPositio
 use crate::character::{Character, Limit, Role};
 
 /// Newtons below which a contact point counts as unloaded.
-const SMALLEST_LOAD: f64 = 1e-9;
+pub(crate) const SMALLEST_LOAD: f64 = 1e-9;
 
 /// Computes everything of `out` that follows from `out.bodies` and `out.contacts`, which must be filled.
 ///
@@ -158,6 +158,11 @@ fn support(out: &mut CharacterState) {
     hull.clear();
     let loaded = |c: &&Contact| !is_self_contact(c) && c.force.y > SMALLEST_LOAD;
     hull.extend(out.contacts.iter().filter(loaded).map(|c| c.point));
+    hull_from_above(hull);
+}
+
+/// Replaces points by the corners of their convex hull seen from above, counter-clockwise seen from +Y; fewer than three stay.
+pub(crate) fn hull_from_above(hull: &mut Vec<DVec3>) {
     // z before x: counter-clockwise in the (z, x) plane is counter-clockwise seen from +Y
     hull.sort_unstable_by(|a, b| a.z.total_cmp(&b.z).then(a.x.total_cmp(&b.x)));
     hull.dedup_by(|a, b| a.z == b.z && a.x == b.x);

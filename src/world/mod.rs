@@ -18,6 +18,7 @@ mod shapes;
 mod state;
 mod validate;
 
+pub(crate) use measure::{SMALLEST_LOAD, hull_from_above};
 pub use scene::{Placement, Platform, PlatformMotion, Prop, Scene, Terrain, TerrainShape};
 pub use state::{
     Actuation, BodyRef, BodyState, CharacterState, Contact, ExternalForce, FootState, JointActuation, JointPosition,

@@ -3,7 +3,8 @@
 use glam::DVec3;
 
 use super::gains::{ControlError, copy_actuation, find_body};
-use super::{Clock, Controller, Gains};
+use super::parameters::paths;
+use super::{Clock, Controller, Gains, Parameter, ParameterError};
 use crate::character::{Character, Joint};
 use crate::math::rotation::exp;
 use crate::world::{Actuation, CharacterState, JointPosition};
@@ -12,6 +13,8 @@ use crate::world::{Actuation, CharacterState, JointPosition};
 #[derive(Clone, Debug)]
 pub struct Hold {
     actuation: Actuation,
+    gains: Gains,
+    character: Character,
 }
 
 impl Hold {
@@ -21,7 +24,11 @@ impl Hold {
         for (joint, position) in actuation.joints.iter_mut().zip(pose) {
             joint.target = *position;
         }
-        Ok(Hold { actuation })
+        Ok(Hold {
+            actuation,
+            gains: gains.clone(),
+            character: character.clone(),
+        })
     }
 
     /// The pose held, per body.
@@ -33,6 +40,15 @@ impl Hold {
 impl Controller for Hold {
     fn act(&mut self, _state: &CharacterState, _clock: Clock, out: &mut Actuation) {
         copy_actuation(&self.actuation, out);
+    }
+
+    fn parameters(&self) -> Vec<Parameter> {
+        self.gains.parameters(&self.character, &self.actuation)
+    }
+
+    fn set_parameter(&mut self, path: &str, value: f64) -> Result<(), ParameterError> {
+        let set = (self.gains).set_parameter(&self.character, path, value, &mut self.actuation);
+        set.unwrap_or_else(|| Err(ParameterError::unknown(path, paths(self.parameters()))))
     }
 }
 

@@ -13,6 +13,7 @@
 mod gains;
 mod hold;
 mod joint_angles;
+mod parameters;
 mod start;
 mod track;
 
@@ -21,6 +22,7 @@ use glam::{DQuat, DVec3};
 pub use gains::{BodyGains, ControlError, Gains, find_body};
 pub use hold::{Hold, pose_from_angles};
 pub use joint_angles::{joint_rotation, position_from_rotation, universal_angles};
+pub use parameters::{Parameter, ParameterError};
 pub use start::{StartState, body_poses, lowest_gap};
 pub use track::{AssistGains, MissingJoints, Track, TrackOptions};
 
@@ -57,5 +59,16 @@ pub trait Controller: Send {
     /// Only measures look at it.
     fn root_target(&self, _time: f64) -> Option<RootTarget> {
         None
+    }
+
+    /// What may be changed while it acts, with what is in effect now.
+    fn parameters(&self) -> Vec<Parameter> {
+        Vec::new()
+    }
+
+    /// Changes one of [`Controller::parameters`] from the next call of [`Controller::act`] on, which then acts as if the
+    /// value had been there from the start; where the controller is in its motion does not change.
+    fn set_parameter(&mut self, path: &str, _value: f64) -> Result<(), ParameterError> {
+        Err(ParameterError::unknown(path, Vec::new()))
     }
 }

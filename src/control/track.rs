@@ -8,8 +8,9 @@ use glam::{DQuat, DVec3};
 
 use super::gains::{ControlError, copy_actuation, not_negative};
 use super::joint_angles::{position_from_rotation, wrap};
+use super::parameters::paths;
 use super::start::{StartState, body_poses, lowest_gap};
-use super::{Clock, Controller, Gains, RootTarget};
+use super::{Clock, Controller, Gains, Parameter, ParameterError, RootTarget};
 use crate::character::{Character, Joint};
 use crate::clip::Clip;
 use crate::math::rotation::{difference, exp, heading as heading_of, slerp};
@@ -99,6 +100,7 @@ impl Default for TrackOptions {
 #[derive(Clone, Debug)]
 pub struct Track {
     base: Actuation,
+    gains: Gains,
     frame_time: f64,
     frames: usize,
     /// `frames × bodies`, angles unwrapped along the clip.
@@ -243,6 +245,7 @@ impl Track {
         }
         let mut track = Track {
             base,
+            gains: options.gains.clone(),
             frame_time: clip.frame_time,
             frames: clip.frames.len(),
             joints,
@@ -467,6 +470,21 @@ impl Controller for Track {
 
     fn root_target(&self, time: f64) -> Option<RootTarget> {
         matches!(self.bodies[0], Joint::Free | Joint::Planar).then(|| self.root(time))
+    }
+
+    fn parameters(&self) -> Vec<Parameter> {
+        let mut all = self.gains.parameters(&self.character, &self.base);
+        if let Some(assist) = self.assist {
+            all.extend(assist.parameters(self.character.mass()));
+        }
+        all
+    }
+
+    fn set_parameter(&mut self, path: &str, value: f64) -> Result<(), ParameterError> {
+        let assist = self.assist.as_mut().and_then(|a| a.set_parameter(path, value));
+        assist
+            .or_else(|| (self.gains).set_parameter(&self.character, path, value, &mut self.base))
+            .unwrap_or_else(|| Err(ParameterError::unknown(path, paths(self.parameters()))))
     }
 }
 

@@ -51,12 +51,6 @@ impl Inputs {
         };
         *path = Path::new(FOLDER).join(name);
     }
-
-    pub fn take(&mut self, folder: &Path, path: &mut Option<PathBuf>) {
-        if let Some(path) = path {
-            self.take_path(folder, path);
-        }
-    }
 }
 
 /// Whether a file is a `.clip`, by its ending or its first bytes.

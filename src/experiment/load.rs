@@ -181,11 +181,13 @@ mod tests {
             duration_s: None,
             impulse_ns: Some(12.5),
             force_n: None,
-            direction: Direction::Left,
+            direction: Some(Direction::Left),
             character: None,
             prop: None,
             body: Some("pelvis".into()),
             point: Some([0.1, 0.2, 0.3]),
+            every_s: None,
+            forces_n: None,
         });
         let text = toml::to_string(&spec).unwrap();
         assert_eq!(load(&text, &[]).unwrap().spec, spec, "{text}");

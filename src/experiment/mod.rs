@@ -15,6 +15,7 @@
 )]
 
 mod bench;
+mod changes;
 mod error;
 mod folder;
 mod frame;
@@ -30,6 +31,7 @@ mod pushes;
 mod recording;
 mod run;
 mod scene;
+mod session;
 pub mod spec;
 mod summary;
 mod validate;
@@ -46,6 +48,10 @@ pub use metrics::Metrics;
 pub use playback::Playback;
 pub use prepare::{Actor, ActorController, Prepared};
 pub use recording::Recording;
-pub use run::{Observer, RunOptions, RunOutcome, Simulation, run};
+pub use run::{Held, Observer, RunOptions, RunOutcome, Simulation, run};
+pub use session::{
+    CharacterSample, Command, Deeds, End, Hand, HandError, HandSettings, Live, LiveOptions, PushRequest, Sample,
+    SaveError, Saved, Session, Status, StepOutcome,
+};
 pub use spec::Spec;
 pub use summary::{CharacterSummary, StoppedBy, Summary};

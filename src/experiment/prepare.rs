@@ -1,22 +1,23 @@
 //! From a spec to everything a run needs, loaded and checked: characters, controllers, scene, pushes, the world at its start.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use glam::DVec3;
 
+use super::changes::{self, Change};
 use super::error::ExperimentError;
 use super::inputs::{self, Inputs};
 use super::load::LoadedSpec;
-use super::pushes::{self, Push};
+use super::pushes::{self, Push, Pushable};
 use super::scene;
 use super::spec::*;
 use super::validate::Problem;
 use crate::character::{Character, Joint};
 use crate::clip::Clip;
 use crate::control::{
-    self, AssistGains, BodyGains, Clock, ControlError, Controller, Gains, Hold, MissingJoints, RootTarget, StartState,
-    Track, TrackOptions,
+    self, AssistGains, BodyGains, Clock, ControlError, Controller, Gains, Hold, MissingJoints, Parameter,
+    ParameterError, RootTarget, StartState, Track, TrackOptions,
 };
 use crate::world::{self, Actuation, CharacterState, Engine, PdMode, Placement, Scene};
 
@@ -39,6 +40,20 @@ impl Controller for ActorController {
         match self {
             ActorController::Hold(hold) => hold.root_target(time),
             ActorController::Track(track) => track.root_target(time),
+        }
+    }
+
+    fn parameters(&self) -> Vec<Parameter> {
+        match self {
+            ActorController::Hold(hold) => hold.parameters(),
+            ActorController::Track(track) => track.parameters(),
+        }
+    }
+
+    fn set_parameter(&mut self, path: &str, value: f64) -> Result<(), ParameterError> {
+        match self {
+            ActorController::Hold(hold) => hold.set_parameter(path, value),
+            ActorController::Track(track) => track.set_parameter(path, value),
         }
     }
 }
@@ -80,6 +95,9 @@ pub struct Prepared {
     pub actors: Vec<Actor>,
     pub prop_names: Vec<String>,
     pub(crate) pushes: Vec<Push>,
+    pub(crate) changes: Vec<Change>,
+    /// Folder that the paths of `spec` are relative to, from the root of the file system.
+    pub folder: PathBuf,
     /// What looks wrong but can be run.
     pub warnings: Vec<String>,
     /// The world with everything at its start.
@@ -102,15 +120,12 @@ impl Prepared {
         };
         for (i, terrain) in spec.terrain.iter().enumerate() {
             scene.terrain.push(scene::terrain(terrain, i, folder, spec.seed)?);
-            inputs.take(folder, &mut resolved.terrain[i].csv);
-            inputs.take(folder, &mut resolved.terrain[i].file);
         }
         scene.platforms = spec.platforms.iter().map(scene::platform).collect();
         let mut prop_names = Vec::new();
         for (i, prop) in spec.props.iter().enumerate() {
             scene.props.push(scene::prop(prop, i, folder)?);
             prop_names.push(scene::prop_name(prop, i));
-            inputs.take(folder, &mut resolved.props[i].file);
         }
 
         let specs = spec.actors();
@@ -148,19 +163,9 @@ impl Prepared {
             names.push(name);
             characters.push((character, motion, free));
         }
-        for actor in resolved.character.iter_mut().chain(&mut resolved.characters) {
-            inputs.take(folder, &mut actor.file);
-            if let Some(fit) = &mut actor.fit {
-                inputs.take(folder, &mut fit.file);
-            }
-            if let Some(motion) = &mut actor.motion {
-                inputs.take_path(folder, &mut motion.file);
-            }
+        for path in resolved.input_paths_mut() {
+            inputs.take_path(folder, path);
         }
-        if let Some(motion) = &mut resolved.motion {
-            inputs.take_path(folder, &mut motion.file);
-        }
-
         for file in &inputs.files {
             inputs::refuse_pipe(&file.original)?;
         }
@@ -214,7 +219,14 @@ impl Prepared {
                 engine.set_prop(i, position, rotation, v, w)?;
             }
         }
-        let pushes = pushes::resolve(&spec, &actors, engine.scene(), &prop_names).map_err(|p| loaded.error(p))?;
+        let pushable = Pushable {
+            actors: &actors,
+            scene: engine.scene(),
+            prop_names: &prop_names,
+            rate_hz: spec.rate_hz,
+        };
+        let pushes = pushes::resolve(&spec, pushable).map_err(|p| loaded.error(p))?;
+        let changes = changes::resolve(&spec, &actors).map_err(|p| loaded.error(p))?;
         Ok(Prepared {
             name: spec.name.clone().unwrap_or_else(|| "experiment".into()),
             spec,
@@ -223,6 +235,8 @@ impl Prepared {
             actors,
             prop_names,
             pushes,
+            changes,
+            folder: absolute(folder),
             warnings,
             start: Mutex::new(engine),
             dt,
@@ -244,6 +258,11 @@ impl Prepared {
     pub fn dt(&self) -> f64 {
         self.dt
     }
+}
+
+/// `folder` from the root of the file system; as it is where the present folder is not known.
+fn absolute(folder: &Path) -> PathBuf {
+    std::path::absolute(Path::new(".").join(folder)).unwrap_or_else(|_| folder.to_path_buf())
 }
 
 /// Height of what is below (or a little above) a point: terrain, platforms and props.

@@ -1,8 +1,11 @@
 //! Running: controllers, steps, measures and samples in a loop.
 
+use std::ops::Deref;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use super::changes::Change;
 use super::error::ExperimentError;
 use super::folder::RunFolder;
 use super::frame::{BodyPose, ForceAt, forces_at};
@@ -16,9 +19,27 @@ use super::writer::{BATCH, Batch, RunWriter};
 use crate::control::{Clock, Controller};
 use crate::world::{Actuation, CharacterState, Engine, ExternalForce, StepError};
 
+/// A prepared experiment, borrowed for a while or owned together with others.
+#[derive(Clone)]
+pub enum Held<'a> {
+    Borrowed(&'a Prepared),
+    Shared(Arc<Prepared>),
+}
+
+impl Deref for Held<'_> {
+    type Target = Prepared;
+
+    fn deref(&self) -> &Prepared {
+        match self {
+            Held::Borrowed(prepared) => prepared,
+            Held::Shared(prepared) => prepared,
+        }
+    }
+}
+
 /// A world and the controllers that act in it, step by step.
 pub struct Simulation<'a> {
-    pub prepared: &'a Prepared,
+    pub prepared: Held<'a>,
     pub engine: Box<dyn Engine>,
     pub controllers: Vec<ActorController>,
     /// Per character, after the last step.
@@ -26,8 +47,12 @@ pub struct Simulation<'a> {
     /// Per character; between two calls of the controllers the targets move on at their rates, so that they always tell
     /// where the joints shall be now.
     pub actuations: Vec<Actuation>,
-    pushing: Pushing,
+    pub(super) pushing: Pushing,
     forces: Vec<ExternalForce>,
+    /// In the order in which they are made.
+    pub(super) changes: Vec<Change>,
+    /// How many of them have been made.
+    pub(super) changed: usize,
     steps_per_control: u64,
     /// Per character: the root at the start.
     root_starts: Vec<BodyPose>,
@@ -36,8 +61,16 @@ pub struct Simulation<'a> {
 impl<'a> Simulation<'a> {
     /// At the start of the experiment.
     pub fn new(prepared: &'a Prepared) -> Simulation<'a> {
+        Simulation::of(Held::Borrowed(prepared))
+    }
+
+    /// The same for an experiment that is kept alive by the simulation, which so can go to another thread.
+    pub fn shared(prepared: Arc<Prepared>) -> Simulation<'static> {
+        Simulation::of(Held::Shared(prepared))
+    }
+
+    fn of(prepared: Held<'a>) -> Simulation<'a> {
         let mut simulation = Simulation {
-            prepared,
             engine: prepared.world(),
             controllers: prepared.actors.iter().map(|a| a.controller.clone()).collect(),
             states: vec![CharacterState::default(); prepared.actors.len()],
@@ -48,8 +81,11 @@ impl<'a> Simulation<'a> {
                 .collect(),
             pushing: Pushing::new(&prepared.pushes),
             forces: Vec::new(),
+            changes: prepared.changes.clone(),
+            changed: 0,
             steps_per_control: prepared.spec.steps_per_control(),
             root_starts: Vec::new(),
+            prepared,
         };
         simulation.read_states();
         simulation.root_starts = simulation.states.iter().map(|s| BodyPose::from(&s.bodies[0])).collect();
@@ -76,11 +112,22 @@ impl<'a> Simulation<'a> {
         forces_at(self, &self.forces)
     }
 
+    /// Makes the changes of parameters that are due at `step`.
+    pub(super) fn make_changes(&mut self, step: u64) {
+        while let Some(change) = self.changes.get(self.changed).filter(|c| c.step <= step) {
+            // it was tried when the experiment was prepared
+            let made = self.controllers[change.actor].set_parameter(&change.path, change.value);
+            debug_assert!(made.is_ok(), "{made:?}");
+            self.changed += 1;
+        }
+    }
+
     /// Lets the controllers act if it is their turn. Afterwards the actuations hold the targets of this moment.
     pub fn control(&mut self) {
         if !self.engine.steps().is_multiple_of(self.steps_per_control) {
             return;
         }
+        self.make_changes(self.engine.steps());
         let clock = Clock {
             time: self.engine.time(),
             dt: self.engine.dt() * self.steps_per_control as f64,
@@ -94,7 +141,8 @@ impl<'a> Simulation<'a> {
     /// Advances the world by one step and reads the characters' states.
     pub fn step(&mut self) -> Result<(), StepError> {
         let (time, dt) = (self.engine.time(), self.engine.dt());
-        self.pushing.forces(time, dt, &self.states, &mut self.forces);
+        self.pushing
+            .forces(self.engine.steps(), time, dt, &self.states, &mut self.forces);
         self.engine.step(&self.actuations, &self.forces)?;
         for actuation in &mut self.actuations {
             advance_targets(actuation, dt);

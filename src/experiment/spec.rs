@@ -54,6 +54,9 @@ pub struct Spec {
     pub props: Vec<PropSpec>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disturbances: Vec<DisturbanceSpec>,
+    /// Parameters of controllers that change on the way.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<ChangeSpec>,
     #[serde(default)]
     pub recording: RecordingSpec,
     #[serde(default)]
@@ -452,7 +455,7 @@ pub struct HingeSpec {
     pub damping: f64,
 }
 
-/// A push.
+/// A push, or a force along a curve.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DisturbanceSpec {
@@ -464,8 +467,8 @@ pub struct DisturbanceSpec {
     /// N.
     pub force_n: Option<f64>,
     /// Of the force: `forward`, `backward`, `left`, `right` (of the character at the start of the push), `up`, `down`, or a vector
-    /// in the world.
-    pub direction: Direction,
+    /// in the world. Required but for a curve.
+    pub direction: Option<Direction>,
     /// Name of the character; the first if absent.
     pub character: Option<String>,
     /// Name of a prop, instead of a character.
@@ -474,6 +477,21 @@ pub struct DisturbanceSpec {
     pub body: Option<String>,
     /// Where it acts, in the body's frame, metres; the centre of mass if absent.
     pub point: Option<[f64; 3]>,
+    /// Curve: how long each of `forces_n` acts, seconds; a whole number of steps.
+    pub every_s: Option<f64>,
+    /// Curve, instead of the other forms: N, world axes, one after the other.
+    pub forces_n: Option<Vec<[f64; 3]>>,
+}
+
+/// A parameter of a controller that changes on the way.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChangeSpec {
+    /// It is changed before the first call of the controllers at or after this time.
+    pub time_s: f64,
+    /// Where it stands in this file: `controller.kp_scale`, `characters.1.controller.gains.left_shin.kp`.
+    pub parameter: String,
+    pub value: f64,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

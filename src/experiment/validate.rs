@@ -1,6 +1,7 @@
 //! Checks of a spec that need nothing but the spec.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use super::spec::*;
 use crate::bounds;
@@ -13,7 +14,7 @@ pub(crate) struct Problem {
     pub message: String,
 }
 
-type Check = Result<(), Problem>;
+pub(super) type Check = Result<(), Problem>;
 
 pub(crate) fn problem<T>(key: impl Into<String>, message: impl Into<String>) -> Result<T, Problem> {
     Err(Problem {
@@ -22,14 +23,14 @@ pub(crate) fn problem<T>(key: impl Into<String>, message: impl Into<String>) -> 
     })
 }
 
-fn positive(key: impl Into<String>, value: f64) -> Check {
+pub(super) fn positive(key: impl Into<String>, value: f64) -> Check {
     if value.is_finite() && value > 0.0 {
         return Ok(());
     }
     problem(key, format!("is {value:?}; expected a finite number above 0"))
 }
 
-fn not_negative(key: impl Into<String>, value: f64) -> Check {
+pub(super) fn not_negative(key: impl Into<String>, value: f64) -> Check {
     if value.is_finite() && value >= 0.0 {
         return Ok(());
     }
@@ -37,7 +38,7 @@ fn not_negative(key: impl Into<String>, value: f64) -> Check {
 }
 
 /// A vector of any length but 0, within what squares and inverses carry.
-fn direction(key: impl Into<String>, value: [f64; 3]) -> Check {
+pub(super) fn direction(key: impl Into<String>, value: [f64; 3]) -> Check {
     let largest = value.iter().fold(0.0_f64, |m, v| m.max(v.abs()));
     let finite = value.iter().all(|v| v.is_finite());
     if finite && (1e-9..=1e9).contains(&largest) {
@@ -50,7 +51,7 @@ fn direction(key: impl Into<String>, value: [f64; 3]) -> Check {
 }
 
 /// `values` between minus and plus `largest`.
-fn within(key: impl Into<String>, values: &[f64], largest: f64, unit: &str) -> Check {
+pub(super) fn within(key: impl Into<String>, values: &[f64], largest: f64, unit: &str) -> Check {
     match values.iter().find(|v| !bounds::within(largest, &[**v])) {
         None => Ok(()),
         Some(v) => problem(
@@ -68,7 +69,7 @@ fn up_to(key: impl Into<String>, value: f64, largest: f64, unit: &str) -> Check 
     problem(key, format!("is {value:?}; expected 0 to {largest:e} {unit}"))
 }
 
-fn place(key: impl Into<String>, value: &[f64]) -> Check {
+pub(super) fn place(key: impl Into<String>, value: &[f64]) -> Check {
     within(key, value, bounds::LARGEST_LENGTH, "m")
 }
 
@@ -116,6 +117,22 @@ impl Spec {
             actors.insert(0, character);
         }
         actors
+    }
+
+    /// Every path that leads to a file to be read.
+    pub(crate) fn input_paths_mut(&mut self) -> Vec<&mut PathBuf> {
+        let mut paths: Vec<&mut PathBuf> = Vec::new();
+        for terrain in &mut self.terrain {
+            paths.extend(terrain.csv.iter_mut().chain(&mut terrain.file));
+        }
+        paths.extend(self.props.iter_mut().filter_map(|p| p.file.as_mut()));
+        for actor in self.character.iter_mut().chain(&mut self.characters) {
+            paths.extend(&mut actor.file);
+            paths.extend(actor.fit.iter_mut().filter_map(|f| f.file.as_mut()));
+            paths.extend(actor.motion.iter_mut().map(|m| &mut m.file));
+        }
+        paths.extend(self.motion.iter_mut().map(|m| &mut m.file));
+        paths
     }
 
     /// Key under which the `i`-th of [`Spec::actors`] is written.
@@ -176,7 +193,10 @@ impl Spec {
             prop.validate(&format!("props[{i}]"))?;
         }
         for (i, disturbance) in self.disturbances.iter().enumerate() {
-            disturbance.validate(&format!("disturbances[{i}]"))?;
+            disturbance.validate(&format!("disturbances[{i}]"), self.rate_hz)?;
+        }
+        for (i, change) in self.changes.iter().enumerate() {
+            change.validate(&format!("changes[{i}]"))?;
         }
         not_negative("recording.metrics_hz", self.recording.metrics_hz)?;
         not_negative("recording.motion_hz", self.recording.motion_hz)?;
@@ -592,37 +612,5 @@ impl PropSpec {
             }
         }
         material(key, self.friction, self.restitution)
-    }
-}
-
-impl DisturbanceSpec {
-    fn validate(&self, key: &str) -> Check {
-        not_negative(format!("{key}.time_s"), self.time_s)?;
-        match (self.impulse_ns, self.force_n) {
-            (Some(impulse), None) => within(format!("{key}.impulse_ns"), &[impulse], bounds::LARGEST_FORCE, "N s")?,
-            (None, Some(force)) => {
-                within(format!("{key}.force_n"), &[force], bounds::LARGEST_FORCE, "N")?;
-                if self.duration_s.is_none() {
-                    return problem(format!("{key}.duration_s"), "is missing; a force acts for a time");
-                }
-            }
-            _ => return problem(key, "write either `impulse_ns` or `force_n` with `duration_s`"),
-        }
-        if let Some(duration) = self.duration_s {
-            positive(format!("{key}.duration_s"), duration)?;
-        }
-        if let Direction::Vector(v) = self.direction {
-            direction(format!("{key}.direction"), v)?;
-        }
-        if self.character.is_some() && self.prop.is_some() {
-            return problem(format!("{key}.prop"), "there is a `character` too; write either");
-        }
-        if self.prop.is_some() && !matches!(self.direction, Direction::Vector(_) | Direction::Up | Direction::Down) {
-            return problem(
-                format!("{key}.direction"),
-                "a prop has no forward; write a vector, \"up\" or \"down\"",
-            );
-        }
-        place(format!("{key}.point"), &self.point.unwrap_or_default())
     }
 }

@@ -24,7 +24,7 @@ use crate::world::{self, Actuation, CharacterState, Engine, PdMode, Placement, S
 /// One of the controllers an experiment can name.
 #[derive(Clone, Debug)]
 pub enum ActorController {
-    Hold(Hold),
+    Hold(Box<Hold>),
     Track(Box<Track>),
 }
 
@@ -421,7 +421,7 @@ fn make_controller(
                 StartSpec::Bind => at_rest(bind(), &mut ground),
             };
             Ok((
-                ActorController::Hold(Hold::new(character, &pose, &gains)?),
+                ActorController::Hold(Box::new(Hold::new(character, &pose, &gains)?)),
                 start,
                 gains,
             ))

@@ -394,7 +394,11 @@ fn mistakes_in_curves_and_changes_name_their_line_and_what_was_expected() {
         ),
         ("time_s = 0.5\nevery", "time_s = 1\nevery", &["time_s", "ends at 1"]),
         ("[[1, 2, 3]]", "[]", &["forces_n", "empty"]),
-        ("[[1, 2, 3]]", "[[1, 2, 3], [1, inf, 0]]", &["forces_n[1]", "inf"]),
+        (
+            "[[1, 2, 3]]",
+            "[[1, 2, 3], [1, inf, 0]]",
+            &["forces_n", "entry 1", "inf"],
+        ),
         ("[[1, 2, 3]]", "[[1, 2]]", &["forces_n"]),
         ("forces_n =", "direction = \"up\"\nforces_n =", &["direction", "curve"]),
         ("forces_n =", "force_n = 3\nforces_n =", &["force_n", "curve"]),
@@ -665,6 +669,12 @@ fn the_pace_and_those_who_look_on_do_not_change_the_result() {
                 live.send(Command::StepOnce);
             }
             wait(&live, "single steps", |s| s.steps == 3 && s.paused);
+            std::thread::sleep(Duration::from_millis(60));
+            assert_eq!(
+                live.picture(Instant::now()).time,
+                3.0 / 240.0,
+                "a step is seen soon, however long the pause"
+            );
             live.send(Command::Resume);
             wait(&live, "some way", |s| s.steps > 20);
             live.send(Command::Pause);
@@ -822,39 +832,52 @@ fn physics_that_cannot_keep_up_says_so_and_does_not_fall_behind() {
 }
 
 #[test]
-fn probe() {
-    for engine in ["articulated", "rapier"] {
-    for rate in [60.0, 240.0, 1000.0] {
-        for (name, target, up) in [
-            ("left_hand", None, DVec3::new(0.2, 0.3, 0.2)),
-            ("thorax", None, DVec3::new(0.1, 0.6, 0.0)),
-            ("left_foot", None, DVec3::new(0.1, 0.4, 0.3)),
-            ("head", None, DVec3::new(0.0, 0.5, 0.0)),
-            ("box", Some(BodyRef::Prop { prop: 0, body: 0 }), DVec3::new(0.1, 0.5, 0.0)),
-            ("plank", Some(BodyRef::Prop { prop: 1, body: 0 }), DVec3::new(0.0, 0.3, 0.0)),
+fn what_is_held_comes_to_rest_near_its_goal_whatever_it_weighs_and_at_every_rate() {
+    // a hand of half a kilogram, a head with 70 kg below it and a loose box follow the goal and do not tremble
+    for (engine, rate) in [
+        ("articulated", 60.0),
+        ("articulated", 240.0),
+        ("articulated", 1000.0),
+        ("rapier", 240.0),
+    ] {
+        let prepared = prepare(&format!(
+            "rate_hz = {rate}\nengine = \"{engine}\"\nduration_s = 2.5\n{PROPS}"
+        ));
+        let body = |name| BodyRef::Character {
+            character: 0,
+            body: prepared.actors[0].character.body(name).unwrap(),
+        };
+        for (name, target, way, near) in [
+            ("hand", body("left_hand"), DVec3::new(0.2, 0.3, 0.2), 0.42),
+            ("head", body("head"), DVec3::new(0.0, 0.5, 0.0), 0.2),
+            (
+                "box",
+                BodyRef::Prop { prop: 0, body: 0 },
+                DVec3::new(0.1, 0.5, 0.0),
+                0.12,
+            ),
         ] {
-            let prepared = prepare(&format!("rate_hz = {rate}\nengine = \"{engine}\"\nduration_s = 4\n{PROPS}"));
-            let target = target.or_else(|| prepared.actors[0].character.body(name).map(|body| BodyRef::Character { character: 0, body }));
-            let Some(target) = target else { println!("no {name}"); continue };
             let mut session = Session::new(prepared.clone());
-            for _ in 0..(0.2 * rate) as usize { session.step().unwrap(); }
-            session.grab(target, if name == "plank" { DVec3::Z } else { DVec3::new(0.05, 0.05, 0.02) }).unwrap();
-            let goal = session.hand().unwrap().at + up;
-            session.drag_to(goal).unwrap();
-            let (mut fastest, mut noise, mut last, mut at_last) = (0.0f64, 0.0f64, DVec3::ZERO, DVec3::ZERO);
-            let mut peak = 0.0f64;
+            session.grab(target, DVec3::new(0.05, 0.05, 0.02)).unwrap();
+            session.drag_to(session.hand().unwrap().at + way).unwrap();
+            let mut last = session.hand().unwrap();
             while session.step().unwrap() == StepOutcome::Stepped {
                 let hand = session.hand().unwrap();
-                peak = peak.max(hand.force.length());
-                if session.time() > 3.0 {
-                    fastest = fastest.max((hand.at - at_last).length() * rate);
-                    noise = noise.max((hand.force - last).length());
+                if session.time() > 2.0 {
+                    let speed = (hand.at - last.at).length() * rate;
+                    let jump = (hand.force - last.force).length();
+                    assert!(
+                        speed < 0.3 && jump < 10.0,
+                        "{name}, {engine} at {rate} Hz: {speed} m/s, {jump} N"
+                    );
                 }
-                (last, at_last) = (hand.force, hand.at);
+                last = hand;
             }
-            let hand = session.hand().unwrap();
-            println!("{engine} {rate} {name}: off {:.3} m, force {:.0} N (peak {peak:.0}), speed {fastest:.3}, jump of force {noise:.1}", (hand.at - hand.goal).length(), hand.force.length());
+            let off = (last.goal - last.at).length();
+            assert!(
+                off < near && off < way.length(),
+                "{name}, {engine} at {rate} Hz: {off} m off"
+            );
         }
-    }
     }
 }

@@ -121,7 +121,10 @@ impl DisturbanceSpec {
             );
         }
         for (i, force) in forces.iter().enumerate() {
-            within(format!("{key}.forces_n[{i}]"), force, bounds::LARGEST_FORCE, "N")?;
+            within(format!("{key}.forces_n"), force, bounds::LARGEST_FORCE, "N").map_err(|p| Problem {
+                message: format!("{} (entry {i}, counted from 0)", p.message),
+                ..p
+            })?;
         }
         Ok(())
     }

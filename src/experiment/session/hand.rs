@@ -2,16 +2,19 @@
 
 use std::f64::consts::TAU;
 
-use glam::DVec3;
+use glam::{DMat3, DVec3};
 
+use super::mobility::Mobility;
 use super::{HandError, Session, checked_point};
+use crate::bounds::LARGEST_FORCE;
+use crate::experiment::frame::BodyPose;
 use crate::experiment::spec::DisturbanceSpec;
 use crate::world::BodyRef;
 
 /// How a hand pulls.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HandSettings {
-    /// Of the spring with the whole character or prop on it, Hz.
+    /// Of the spring with the whole character or prop on it, Hz. Where a limb gives way to the pull it is softer.
     pub frequency_hz: f64,
     /// Of that spring; 1 is critical.
     pub damping_ratio: f64,
@@ -27,7 +30,7 @@ impl Default for HandSettings {
             frequency_hz: 2.0,
             damping_ratio: 1.0,
             largest_weights: 3.0,
-            rate_hz: 60.0,
+            rate_hz: 120.0,
         }
     }
 }
@@ -47,13 +50,13 @@ pub struct Hand {
 }
 
 /// A body that is held.
-#[derive(Clone, Debug)]
 pub(super) struct Grip {
     target: BodyRef,
     point: DVec3,
     goal: DVec3,
     /// Kilograms of the whole character or prop.
     mass: f64,
+    mobility: Mobility,
     /// Steps for which a force is held.
     hold: u64,
     /// What has been recorded of it, once it has pulled.
@@ -102,7 +105,7 @@ impl Session {
     pub fn grab(&mut self, target: BodyRef, point: DVec3) -> Result<(), HandError> {
         let (character, _) = self.character_of(target)?;
         let point = checked_point("grabbed point", point)?;
-        let mass = character.mass();
+        let (mass, mobility) = (character.mass(), Mobility::new(character));
         let goal = self.pose_of(target).place(point);
         let hold = (self.prepared().spec.rate_hz / self.hand_settings.rate_hz)
             .round()
@@ -112,6 +115,7 @@ impl Session {
             point,
             goal,
             mass,
+            mobility,
             hold,
             curve: None,
             force: DVec3::ZERO,
@@ -144,40 +148,40 @@ impl Session {
 
     /// Before a step: computes the force of what is held if it is time to.
     pub(super) fn pull(&mut self) {
-        let Some(grip) = self.grip.clone() else { return };
+        let Some(mut grip) = self.grip.take() else { return };
         let step = self.steps();
-        let force = match grip.curve {
-            Some(curve) if step < curve.first + curve.count * grip.hold => return,
-            _ => self.pull_of(&grip),
-        };
-        let curve = match grip.curve {
-            Some(mut curve) => {
-                self.simulation.pushing.extend(curve.push, force);
-                if let Some(forces) = &mut self.deeds.disturbances[curve.deed].forces_n {
-                    forces.push(force.to_array());
-                }
-                curve.count += 1;
-                self.revision += 1;
-                Some(curve)
-            }
-            None => self.begin_curve(&grip, force),
-        };
-        // a grip that cannot be recorded must not pull
-        self.grip = curve.map(|curve| Grip {
-            curve: Some(curve),
-            force,
-            ..grip
-        });
+        let pulls_on = grip.curve.is_some_and(|c| step < c.first + c.count * grip.hold);
+        if !pulls_on {
+            grip.force = self.pull_of(&mut grip);
+            grip.curve = match grip.curve {
+                Some(curve) => Some(self.lengthen(curve, grip.force)),
+                None => self.begin_curve(&grip),
+            };
+        }
+        // what cannot be recorded must not pull
+        self.grip = grip.curve.is_some().then_some(grip);
     }
 
-    fn begin_curve(&mut self, grip: &Grip, force: DVec3) -> Option<Curve> {
+    fn lengthen(&mut self, curve: Curve, force: DVec3) -> Curve {
+        self.simulation.pushing.extend(curve.push, force);
+        if let Some(forces) = &mut self.deeds.disturbances[curve.deed].forces_n {
+            forces.push(force.to_array());
+        }
+        self.revision += 1;
+        Curve {
+            count: curve.count + 1,
+            ..curve
+        }
+    }
+
+    fn begin_curve(&mut self, grip: &Grip) -> Option<Curve> {
         let first = self.steps();
         let rate = self.prepared().spec.rate_hz;
         let spec = DisturbanceSpec {
             time_s: first as f64 / rate,
             point: Some(grip.point.to_array()),
             every_s: Some(grip.hold as f64 / rate),
-            forces_n: Some(vec![force.to_array()]),
+            forces_n: Some(vec![grip.force.to_array()]),
             ..self.disturbance(grip.target).ok()?
         };
         let (deed, push) = self.disturb(spec, grip.target).ok()?;
@@ -189,15 +193,45 @@ impl Session {
         })
     }
 
-    /// Force of the spring and damper now, N.
-    fn pull_of(&self, grip: &Grip) -> DVec3 {
+    /// Force of the spring and damper, N, as it will be at the end of the time for which it is held.
+    ///
+    /// Taken as it is now it would throw a hand of half a kilogram about with a spring for 70 kg. In `h` seconds the force
+    /// `F` changes the velocity of the point by `h W F`, so that `(1 + (kd h + kp h²) W) F = kp (e - h v) - kd v` is the force
+    /// of the end. What touches or drives the body makes it give way less than `W` says, which is the stable side.
+    fn pull_of(&self, grip: &mut Grip) -> DVec3 {
         let settings = &self.hand_settings;
         let w = TAU * settings.frequency_hz;
         let (kp, kd) = (grip.mass * w * w, 2.0 * settings.damping_ratio * grip.mass * w);
         let (at, velocity) = self.point_motion(grip.target, grip.point);
-        let force = kp * (grip.goal - at) - kd * velocity;
-        let largest = (settings.largest_weights * grip.mass * 9.81).min(crate::bounds::LARGEST_FORCE / 2.0);
-        force.clamp_length_max(largest)
+        let h = grip.hold as f64 / self.prepared().spec.rate_hz;
+        let poses = self.poses_of(grip.target);
+        let mobility = match self.character_of(grip.target) {
+            Ok((character, body)) => grip.mobility.of_point(character, &poses, body, at),
+            Err(_) => return DVec3::ZERO,
+        };
+        let implicit = DMat3::IDENTITY + mobility * (kd * h + kp * h * h);
+        let force = implicit.inverse() * (kp * (grip.goal - at - h * velocity) - kd * velocity);
+        let largest = (settings.largest_weights * grip.mass * 9.81).min(LARGEST_FORCE / 2.0);
+        // a matrix without an inverse is one of a world that has lost its numbers
+        if force.is_finite() {
+            force.clamp_length_max(largest)
+        } else {
+            DVec3::ZERO
+        }
+    }
+
+    fn poses_of(&self, target: BodyRef) -> Vec<BodyPose> {
+        let engine = &self.simulation.engine;
+        match target {
+            BodyRef::Character { character, .. } => {
+                let bodies = &self.simulation.states[character].bodies;
+                bodies.iter().map(BodyPose::from).collect()
+            }
+            BodyRef::Prop { prop, .. } => (0..engine.scene().props[prop].body.bodies.len())
+                .map(|b| BodyPose::from(&engine.prop_body(prop, b)))
+                .collect(),
+            BodyRef::Terrain(_) | BodyRef::Platform(_) => Vec::new(),
+        }
     }
 
     /// Place and velocity of a point of a body in the world.

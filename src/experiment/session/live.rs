@@ -247,6 +247,8 @@ struct Pacer {
     /// The clock: at this moment this step was due.
     start: (Instant, u64),
     last_picture: Instant,
+    /// Whether time on the wall has passed since that did not pass in the simulation.
+    rested: bool,
     /// Moments and steps of about the last second.
     marks: VecDeque<(Instant, u64)>,
     sample_stride: u64,
@@ -272,6 +274,7 @@ impl Pacer {
             shared,
             paused_by_end: false,
             last_picture: now,
+            rested: true,
             marks: VecDeque::new(),
             sample_stride: (rate / HISTORY_HZ).round().max(1.0) as u64,
             parameters_shown: (0, 0),
@@ -335,6 +338,7 @@ impl Pacer {
         self.start = (Instant::now(), self.session.steps());
         self.marks.clear();
         self.marks.push_back(self.start);
+        self.rested = true;
         self.status.achieved_speed = 0.0;
     }
 
@@ -444,9 +448,18 @@ impl Pacer {
         // the same moment again would cut the way to it short
         if frame.time != before.0.time {
             let later = (frame, due.max(before.1));
-            let back = later.0.time < before.0.time;
-            pictures.earlier = if back { later.clone() } else { before };
+            let passed = later.0.time - before.0.time;
+            pictures.earlier = match passed {
+                back if back < 0.0 => later.clone(),
+                // the way from one moment to the next does not take the time of the pause before it
+                _ if self.rested => {
+                    let nominal = Duration::from_secs_f64((passed / self.status.speed).clamp(0.0, 1.0));
+                    (before.0, later.1.checked_sub(nominal).unwrap_or(later.1))
+                }
+                _ => before,
+            };
             pictures.later = later;
+            self.rested = false;
         }
         drop(pictures);
         self.last_picture = Instant::now();
@@ -481,6 +494,7 @@ impl Pacer {
                     self.session.set_past_the_end(true);
                 }
                 self.status.paused = true;
+                self.rested = true;
                 self.step();
                 self.show(Instant::now());
             }

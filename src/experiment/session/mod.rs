@@ -15,6 +15,7 @@
 mod hand;
 mod history;
 mod live;
+mod mobility;
 mod save;
 
 use std::sync::Arc;

@@ -717,7 +717,7 @@ fn the_pace_and_those_who_look_on_do_not_change_the_result() {
 fn a_live_session_is_steered_saved_and_repeated() {
     // commands arrive at whatever step they arrive at; what is saved arrives where the session did
     let folder = tempfile::tempdir().unwrap();
-    let prepared = prepare(&format!("rate_hz = 240\nduration_s = 0.6\n{STAND}"));
+    let prepared = prepare(&format!("rate_hz = 240\nduration_s = 2\n{STAND}"));
     let live = Live::start(Session::new(prepared.clone()), LiveOptions::default()).unwrap();
     let chest = BodyRef::Character { character: 0, body: 2 };
     live.send(Command::Grab {
@@ -790,9 +790,9 @@ fn a_live_session_is_steered_saved_and_repeated() {
     assert_eq!(in_words(plain.end.unwrap().state_hash), hash_of_run(&prepared));
     // on past the end
     live.send(Command::Resume);
-    wait(&live, "past the end", |s| s.steps > 200 && !s.paused);
+    wait(&live, "past the end", |s| s.steps > 500 && !s.paused);
     let session = live.stop().unwrap();
-    assert!(session.steps() > 200 && session.finished());
+    assert!(session.steps() > 500 && session.finished());
 }
 
 #[test]
@@ -879,5 +879,49 @@ fn what_is_held_comes_to_rest_near_its_goal_whatever_it_weighs_and_at_every_rate
                 "{name}, {engine} at {rate} Hz: {off} m off"
             );
         }
+    }
+}
+
+#[test]
+fn the_program_checks_and_runs_what_was_saved_and_the_copy_in_its_run_folder() {
+    // check finds nothing to say, run arrives at the hash of the session, and so does the run folder's own experiment
+    let folder = tempfile::tempdir().unwrap();
+    let prepared = prepare(&format!(
+        "rate_hz = 240\ncontrol_hz = 120\nduration_s = 0.4\n{WALK}{BUSY}"
+    ));
+    let mut session = Session::new(prepared);
+    play(&mut session, 31, 130);
+    let path = folder.path().join("by hand.toml");
+    session.save_experiment(&path, false).unwrap();
+    let ambler = |arguments: &[&Path]| {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_ambler"))
+            .args(arguments)
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        assert!(
+            output.status.success(),
+            "{}{}",
+            text(&output.stdout),
+            text(&output.stderr)
+        );
+        text(&output.stdout)
+    };
+    let word = Path::new;
+    assert!(ambler(&[word("check"), &path]).contains("(experiment)"));
+    let expected = in_words(session.state_hash());
+    for (experiment, out) in [(path.as_path(), "first"), (word("first/experiment.toml"), "second")] {
+        let arguments = [
+            word("run"),
+            experiment,
+            word("--out"),
+            word(out),
+            word("--json"),
+            word("--set"),
+            word("fall.fails=false"),
+        ];
+        let summary = ambler(&arguments);
+        assert!(summary.contains(&expected), "{summary} for {expected}");
     }
 }

@@ -155,7 +155,7 @@ fn locate<'a>(text: &str, key: &'a str) -> (usize, &'a str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::spec::{Angles, Direction, DisturbanceSpec, EngineName};
+    use crate::experiment::spec::{Angles, ChangeSpec, Direction, DisturbanceSpec, EngineName};
 
     const BASE: &str = "format = 1\nduration_s = 2\nrate_hz = 120\n\n[character]\nfile = \"h.toml\"\n\n[controller]\nkind = \"hold\"\n\n[[terrain]]\nkind = \"ground\"\n\n[[terrain]]\nkind = \"box\"\nsize = [1, 2, 3]\n";
 
@@ -188,6 +188,23 @@ mod tests {
             point: Some([0.1, 0.2, 0.3]),
             every_s: None,
             forces_n: None,
+        });
+        spec.disturbances.push(DisturbanceSpec {
+            direction: None,
+            impulse_ns: None,
+            every_s: Some(7.0 / 120.0),
+            forces_n: Some(vec![
+                [1e-300, -2.5e-7, 1e8 / 3.0],
+                [0.1 + 0.2, 5e-324, -0.0],
+                [1e8 - 1.0 / 3.0, 12.0, f64::EPSILON],
+            ]),
+            time_s: 1.0,
+            ..spec.disturbances[0].clone()
+        });
+        spec.changes.push(ChangeSpec {
+            time_s: 41.0 / 120.0,
+            parameter: "controller.gains.left_shin.kp".into(),
+            value: 1e17 / 3.0,
         });
         let text = toml::to_string(&spec).unwrap();
         assert_eq!(load(&text, &[]).unwrap().spec, spec, "{text}");

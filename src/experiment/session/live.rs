@@ -12,6 +12,7 @@ use glam::DVec3;
 use super::{Hand, HandSettings, PushRequest, Sample, Saved, Session, StepOutcome};
 use crate::control::Parameter;
 use crate::experiment::frame::Frame;
+use crate::experiment::prepare::Prepared;
 use crate::world::BodyRef;
 
 /// Slowest and fastest pace, times real time; infinity is as fast as possible.
@@ -151,6 +152,7 @@ fn open<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub struct Live {
     commands: Sender<Command>,
     shared: Arc<Shared>,
+    prepared: Arc<Prepared>,
     thread: Option<JoinHandle<Session>>,
 }
 
@@ -172,6 +174,7 @@ impl Live {
             parameters: Mutex::new(Arc::new(session.parameters())),
         });
         let (commands, received) = channel();
+        let prepared = session.prepared().clone();
         let mut pacer = Pacer::new(session, shared.clone(), options, now);
         pacer.tell();
         let thread = std::thread::Builder::new()
@@ -180,8 +183,14 @@ impl Live {
         Ok(Live {
             commands,
             shared,
+            prepared,
             thread: Some(thread),
         })
+    }
+
+    /// What it is the session of: characters, scene, names.
+    pub fn prepared(&self) -> &Arc<Prepared> {
+        &self.prepared
     }
 
     /// Asks for something; false if the session has ended.

@@ -167,7 +167,8 @@ impl Session {
         }
     }
 
-    pub fn prepared(&self) -> &Prepared {
+    /// What it is the session of.
+    pub fn prepared(&self) -> &Arc<Prepared> {
         &self.prepared
     }
 

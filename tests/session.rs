@@ -627,7 +627,7 @@ fn saving_keeps_what_is_there_and_says_which_inputs_are_gone() {
 }
 
 /// Waits for something to become true of a live session.
-fn wait(live: &Live, what: &str, done: impl Fn(&Status) -> bool) -> Status {
+fn wait(live: &Live, what: &str, mut done: impl FnMut(&Status) -> bool) -> Status {
     let begin = Instant::now();
     loop {
         let status = live.status();
@@ -788,9 +788,15 @@ fn a_live_session_is_steered_saved_and_repeated() {
         s.end.is_some() && s.commands > again.commands
     });
     assert_eq!(in_words(plain.end.unwrap().state_hash), hash_of_run(&prepared));
-    // on past the end
+    // on past the end; a slider that never rests does not keep time from passing
+    live.send(Command::Speed(0.1));
     live.send(Command::Resume);
-    wait(&live, "past the end", |s| s.steps > 500 && !s.paused);
+    let mut slow = 0;
+    wait(&live, "past the end", |s| {
+        slow += 1;
+        live.send(Command::Speed(if slow % 2 == 0 { 0.1 } else { 0.1001 }));
+        s.steps > 500 && !s.paused
+    });
     let session = live.stop().unwrap();
     assert!(session.steps() > 500 && session.finished());
 }

@@ -67,6 +67,9 @@ fn step_at(time_s: f64, rate_hz: f64) -> u64 {
 
 /// Finds the controllers of the changes and tries every value; in the order in which they are made.
 pub(crate) fn resolve(spec: &Spec, actors: &[Actor]) -> Result<Vec<Change>, Problem> {
+    if spec.changes.is_empty() {
+        return Ok(Vec::new());
+    }
     let mut tried: Vec<_> = actors.iter().map(|a| a.controller.clone()).collect();
     let mut changes = Vec::new();
     for (i, change) in spec.changes.iter().enumerate() {

@@ -351,6 +351,17 @@ impl Pacer {
         self.status.achieved_speed = 0.0;
     }
 
+    /// Another pace from now on. What has been waited for the next step counts, or somebody who pulls at a slider would keep
+    /// it from ever being due.
+    fn change_speed(&mut self, speed: f64) {
+        let waited = Instant::now().saturating_duration_since(self.due(self.session.steps()));
+        let share = (waited.as_secs_f64() * self.rate() * self.status.speed).clamp(0.0, 1.0);
+        self.status.speed = speed;
+        self.set_clock();
+        let waited = Duration::try_from_secs_f64(share / (self.rate() * speed)).unwrap_or_default();
+        self.start.0 = self.start.0.checked_sub(waited).unwrap_or(self.start.0);
+    }
+
     /// As many steps as are due, or as fit into a batch.
     fn advance(&mut self) {
         let begin = Instant::now();
@@ -462,7 +473,8 @@ impl Pacer {
                 back if back < 0.0 => later.clone(),
                 // the way from one moment to the next does not take the time of the pause before it
                 _ if self.rested => {
-                    let nominal = Duration::from_secs_f64((passed / self.status.speed).clamp(0.0, 1.0));
+                    let nominal =
+                        Duration::try_from_secs_f64((passed / self.status.speed).min(1.0)).unwrap_or_default();
                     (before.0, later.1.checked_sub(nominal).unwrap_or(later.1))
                 }
                 _ => before,
@@ -509,8 +521,7 @@ impl Pacer {
             }
             Command::Speed(speed) => {
                 if speed == f64::INFINITY || (SPEEDS[0]..=SPEEDS[1]).contains(&speed) {
-                    self.status.speed = speed;
-                    self.set_clock();
+                    self.change_speed(speed);
                 } else {
                     let [slowest, fastest] = SPEEDS;
                     self.error(format!(

@@ -110,7 +110,7 @@ impl Session {
         let hold = (self.prepared().spec.rate_hz / self.hand_settings.rate_hz)
             .round()
             .max(1.0) as u64;
-        self.grip = Some(Grip {
+        let grip = Grip {
             target,
             point,
             goal,
@@ -119,7 +119,10 @@ impl Session {
             hold,
             curve: None,
             force: DVec3::ZERO,
-        });
+        };
+        // so that what will be recorded is known to be good
+        self.resolve(&self.curve_of(&grip)?, target)?;
+        self.grip = Some(grip);
         Ok(())
     }
 
@@ -174,17 +177,21 @@ impl Session {
         }
     }
 
-    fn begin_curve(&mut self, grip: &Grip) -> Option<Curve> {
-        let first = self.steps();
+    /// A curve that begins with the force of now.
+    fn curve_of(&self, grip: &Grip) -> Result<DisturbanceSpec, HandError> {
         let rate = self.prepared().spec.rate_hz;
-        let spec = DisturbanceSpec {
-            time_s: first as f64 / rate,
+        Ok(DisturbanceSpec {
+            time_s: self.steps() as f64 / rate,
             point: Some(grip.point.to_array()),
             every_s: Some(grip.hold as f64 / rate),
             forces_n: Some(vec![grip.force.to_array()]),
-            ..self.disturbance(grip.target).ok()?
-        };
-        let (deed, push) = self.disturb(spec, grip.target).ok()?;
+            ..self.disturbance(grip.target)?
+        })
+    }
+
+    fn begin_curve(&mut self, grip: &Grip) -> Option<Curve> {
+        let first = self.steps();
+        let (deed, push) = self.disturb(self.curve_of(grip).ok()?, grip.target).ok()?;
         Some(Curve {
             first,
             deed,

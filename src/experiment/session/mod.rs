@@ -26,7 +26,7 @@ use thiserror::Error;
 use super::changes::{self, Change};
 use super::frame::{BodyPose, Frame};
 use super::prepare::Prepared;
-use super::pushes::Pushable;
+use super::pushes::{Push, Pushable};
 use super::run::Simulation;
 use super::spec::{ChangeSpec, Direction, DisturbanceSpec};
 use super::validate::Problem;
@@ -279,9 +279,8 @@ impl Session {
         })
     }
 
-    /// Checks a disturbance like that of a file and lets it act and be recorded. Returns its place among the deeds and among
-    /// the pushes.
-    fn disturb(&mut self, spec: DisturbanceSpec, target: BodyRef) -> Result<(usize, usize), HandError> {
+    /// Checks a disturbance like that of a file.
+    fn resolve(&self, spec: &DisturbanceSpec, target: BodyRef) -> Result<Push, HandError> {
         let prepared = self.prepared();
         spec.validate("push", prepared.spec.rate_hz)?;
         let pushable = Pushable {
@@ -290,11 +289,19 @@ impl Session {
             prop_names: &prepared.prop_names,
             rate_hz: prepared.spec.rate_hz,
         };
-        let push = pushable.resolve(&spec, "push")?;
+        let push = pushable.resolve(spec, "push")?;
         if push.target() != target {
-            let name = spec.prop.or(spec.character).unwrap_or_default();
-            return Err(HandError::Ambiguous { name });
+            let name = spec.prop.as_ref().or(spec.character.as_ref());
+            return Err(HandError::Ambiguous {
+                name: name.cloned().unwrap_or_default(),
+            });
         }
+        Ok(push)
+    }
+
+    /// Lets a disturbance act and be recorded. Returns its place among the deeds and among the pushes.
+    fn disturb(&mut self, spec: DisturbanceSpec, target: BodyRef) -> Result<(usize, usize), HandError> {
+        let push = self.resolve(&spec, target)?;
         self.deeds.disturbances.push(spec);
         self.revision += 1;
         Ok((self.deeds.disturbances.len() - 1, self.simulation.pushing.add(push)))

@@ -22,6 +22,7 @@
 //! | [`bounds`] | the range of numbers that can be simulated |
 //! | [`files`] | TOML with good errors, files written whole |
 //! | [`names`] | the name that was meant by a mistyped one |
+//! | `view` (feature `viewer`) | the picture of an experiment: bodies, overlays, camera, files of pictures |
 //! | [`cli`] | argument parsing and printing |
 //!
 //! Conventions everywhere: Y up, right handed, SI units, radians; a character at heading 0 faces +Z and its left is
@@ -39,6 +40,8 @@ pub mod math;
 pub mod motion;
 pub mod names;
 pub mod skeleton;
+#[cfg(feature = "viewer")]
+pub mod view;
 pub mod world;
 
 /// The program in the README compiles and runs.

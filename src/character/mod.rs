@@ -32,9 +32,13 @@ pub use self::check::{Finding, Severity, check};
 pub use self::fit::{FitError, FitOptions, fit};
 pub use self::format::FORMAT;
 pub use self::mass_properties::MassProperties;
+pub use self::segment::Side;
 pub use self::stability::explicit_stability;
 
 pub use self::validate::CharacterError;
+
+#[cfg(feature = "viewer")]
+pub(crate) use self::geometry::convex_hull;
 
 /// An articulated body: a tree of rigid bodies, parents before children, body 0 the root.
 ///
@@ -237,6 +241,18 @@ impl Default for Material {
         Material {
             friction: 1.0,
             restitution: 0.0,
+        }
+    }
+}
+
+impl Body {
+    /// The side of the character that it belongs to, by its role or else by its name; `None` in the middle.
+    pub fn side(&self) -> Option<Side> {
+        match self.role {
+            Role::LeftFoot | Role::LeftToes | Role::LeftHand => Some(Side::Left),
+            Role::RightFoot | Role::RightToes | Role::RightHand => Some(Side::Right),
+            Role::Pelvis | Role::Trunk | Role::Head => None,
+            Role::Other => segment::side_of(&self.name),
         }
     }
 }

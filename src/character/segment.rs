@@ -4,7 +4,7 @@ use crate::skeleton::Skeleton;
 
 /// Side of the body; left is +X.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Side {
+pub enum Side {
     Left,
     Right,
 }

@@ -1,0 +1,49 @@
+//! The picture of an experiment (feature `viewer`).
+//!
+//! In: a [`Prepared`](crate::experiment::Prepared) experiment and its [`Frame`](crate::experiment::Frame)s, simulated or
+//! played back. Out: what is drawn, into a window or into files. Knows nothing of the command line, and can change
+//! nothing: it only looks.
+//!
+//! ```text
+//! Prepared → Stage (nodes)  ┐
+//! Frame → Stage::show       ├→ kiss3d Window (live) or Studio (no display) → Picture → PNG, sheet, GIF
+//! Frame → Overlays, Camera  ┘
+//! ```
+//!
+//! [`Stage`], [`Overlays`] and [`Camera`] do not care whether a window or a [`Studio`] draws them: both are a kiss3d `Window`.
+
+mod adapter;
+mod camera;
+mod colors;
+mod meshes;
+mod overlay_draw;
+mod overlays;
+mod pen;
+mod picture;
+mod stage;
+
+pub use adapter::{AdapterError, find_adapter};
+pub use camera::{Camera, CameraOptions, View};
+pub use colors::Rgb;
+pub use overlay_draw::Overlays;
+pub use overlays::{OVERLAYS, Overlay, OverlayKind, OverlaySet, UnknownOverlay};
+pub use picture::{Picture, PictureError, Studio};
+pub use stage::{Stage, light};
+
+use glam::{DQuat, DVec3, Quat, Vec3};
+use kiss3d::glamx::Pose3;
+
+use crate::experiment::BodyPose;
+
+/// From the simulation's numbers to the picture's.
+fn vec3(v: DVec3) -> Vec3 {
+    v.as_vec3()
+}
+
+fn quat(q: DQuat) -> Quat {
+    q.as_quat()
+}
+
+fn pose3(pose: &BodyPose) -> Pose3 {
+    Pose3::from_parts(vec3(pose.position), quat(pose.rotation))
+}

@@ -37,6 +37,12 @@ impl Rgb {
         [self.0, self.1, self.2].map(|c| libm::powf(f32::from(c) / 255.0, 2.2))
     }
 
+    /// From this colour (0) to another one (1).
+    pub(super) fn mixed(self, other: Rgb, share: f32) -> Rgb {
+        let mix = |a: u8, b: u8| (f32::from(a) + (f32::from(b) - f32::from(a)) * share).round() as u8;
+        Rgb(mix(self.0, other.0), mix(self.1, other.1), mix(self.2, other.2))
+    }
+
     /// For kiss3d, which wants light.
     pub(super) fn with_alpha(self, alpha: f32) -> Color {
         let [r, g, b] = self.light();

@@ -13,6 +13,7 @@
 //! [`Stage`], [`Overlays`] and [`Camera`] do not care whether a window or a [`Studio`] draws them: both are a kiss3d `Window`.
 
 mod adapter;
+mod batch;
 mod camera;
 mod colors;
 mod meshes;

@@ -233,10 +233,11 @@ impl Overlays {
             // pieces of four metres, each with the strength of its middle
             let mut piece = |a: DVec3, b: DVec3, heavy: bool| {
                 let away = (a.midpoint(b) - here).length() / reach;
-                let strength = (1.0 - away).max(0.0);
-                let (alpha, width) = if heavy { (1.0, 1.3) } else { (0.75, 0.7) };
-                if strength > 0.02 {
-                    pen.path(&[a, b], colors::GRID, alpha * (strength * strength) as f32, width);
+                let strength = (1.0 - away).max(0.0) as f32;
+                let (share, width) = if heavy { (1.0, 1.3) } else { (0.6, 0.7) };
+                if strength > 0.05 {
+                    let color = colors::GROUND.mixed(colors::GRID, share * strength);
+                    pen.path(&[a, b], color, 1.0, width);
                 }
             };
             for i in -GRID_REACH..=GRID_REACH {
@@ -259,7 +260,7 @@ impl Overlays {
             for (from, to) in from.iter().zip(to) {
                 for k in 0..3 {
                     if from[k].is_finite() && to[k].is_finite() {
-                        pen.path(&[from[k], to[k]], colors[k], 0.15 + 0.85 * fresh, 1.5);
+                        pen.path(&[from[k], to[k]], colors[k], 1.0, 0.5 + 1.2 * fresh);
                     }
                 }
             }

@@ -1,15 +1,15 @@
 //! What stands on the stage: kiss3d nodes for everything of an experiment that has a shape, put in their places frame by frame.
 
-use glam::Vec3;
-use kiss3d::color::Color;
+use glam::{DQuat, DVec3, Vec3};
 use kiss3d::light::Light;
 use kiss3d::scene::SceneNode3d;
 use kiss3d::window::Window;
 
+use super::batch::Batch;
 use super::colors::{self, Rgb};
-use super::meshes::{box_node, shape_node, terrain_node};
-use super::{OverlayKind, OverlaySet, pose3, quat, vec3};
-use crate::character::{Body, Character, Side};
+use super::meshes::{terrain_boxes, terrain_node};
+use super::{OverlayKind, OverlaySet, quat, vec3};
+use crate::character::{Body, Shape, Side};
 use crate::experiment::{BodyPose, Frame, Prepared};
 use crate::world::TerrainShape;
 
@@ -19,18 +19,13 @@ const GROUND_REACH: f32 = 60.0;
 const GHOST_ALPHA: f32 = 0.35;
 
 /// The nodes of an experiment.
-///
-/// The scene stays empty until the first [`Stage::show`].
 pub struct Stage {
     scene: SceneNode3d,
-    /// Per character and body.
-    bodies: Vec<Vec<SceneNode3d>>,
-    ghosts: Vec<Vec<SceneNode3d>>,
-    ghost_root: SceneNode3d,
-    /// Per prop and body.
-    props: Vec<Vec<SceneNode3d>>,
-    platforms: Vec<SceneNode3d>,
+    /// Everything solid: the world itself (body 0, for terrain made of boxes), then platforms, props and characters.
+    solids: Batch,
+    ghosts: Batch,
     grounds: Vec<SceneNode3d>,
+    poses: Vec<BodyPose>,
     /// Added to every position of the reference, metres.
     pub ghost_offset: Vec3,
 }
@@ -44,26 +39,17 @@ pub(super) fn body_color(character: usize, body: &Body) -> Rgb {
     }
 }
 
-fn body_nodes(parent: &mut SceneNode3d, character: &Character, color: impl Fn(&Body) -> Color) -> Vec<SceneNode3d> {
-    (character.bodies.iter())
-        .map(|body| {
-            let mut node = parent.add_group();
-            for collider in &body.colliders {
-                let mut part = shape_node(&collider.shape);
-                part.set_position(vec3(collider.position));
-                part.set_rotation(quat(collider.rotation));
-                paint(&mut part, color(body), 0.65);
-                node.add_child(part);
-            }
-            node
-        })
-        .collect()
-}
-
-fn paint(node: &mut SceneNode3d, color: Color, roughness: f32) {
-    node.set_color_recursive(color);
-    node.set_roughness_recursive(roughness);
-    node.set_metallic_recursive(0.0);
+fn add_body(batch: &mut Batch, slot: &mut usize, body: &Body, color: Rgb) {
+    for collider in &body.colliders {
+        batch.add(
+            *slot,
+            &collider.shape,
+            collider.position,
+            collider.rotation,
+            color.with_alpha(1.0),
+        );
+    }
+    *slot += 1;
 }
 
 impl Stage {
@@ -73,65 +59,61 @@ impl Stage {
         let world = world.scene();
         let mut scene = SceneNode3d::empty();
         add_sun(&mut scene);
+        let mut solids = Batch::new(&mut scene, 1.0);
+        let mut ghosts = Batch::new(&mut scene, GHOST_ALPHA);
         let mut grounds = Vec::new();
         for terrain in &world.terrain {
-            let mut node = match terrain_node(&terrain.shape) {
-                Some(mut node) => {
-                    paint(&mut node, colors::TERRAIN.with_alpha(1.0), 0.9);
-                    node
-                }
-                None => {
-                    // a thin slab: kiss3d's quads stand upright, and a box has its normals right on both sides
-                    let mut slab = SceneNode3d::cube(2.0 * GROUND_REACH, 0.02, 2.0 * GROUND_REACH);
-                    slab.set_position(Vec3::new(0.0, -0.01, 0.0));
-                    paint(&mut slab, colors::GROUND.with_alpha(1.0), 0.95);
-                    slab.set_casts_shadows(false);
-                    let mut node = SceneNode3d::empty();
-                    node.add_child(slab);
-                    node
-                }
+            for (half_extents, center) in terrain_boxes(&terrain.shape) {
+                let place = terrain.position + terrain.rotation * center;
+                let color = colors::TERRAIN.with_alpha(1.0);
+                solids.add(0, &Shape::Box { half_extents }, place, terrain.rotation, color);
+            }
+            let mut node = match (&terrain.shape, terrain_node(&terrain.shape)) {
+                (_, Some(node)) => node,
+                (TerrainShape::Ground, None) => ground_node(),
+                _ => continue,
             };
+            let color = match terrain.shape {
+                TerrainShape::Ground => colors::GROUND,
+                _ => colors::TERRAIN,
+            };
+            node.set_color_recursive(color.with_alpha(1.0));
+            node.set_roughness_recursive(0.95);
+            node.set_metallic_recursive(0.0);
             node.set_position(vec3(terrain.position));
             node.set_rotation(quat(terrain.rotation));
+            scene.add_child(node.clone());
             if terrain.shape == TerrainShape::Ground {
-                grounds.push(node.clone());
+                grounds.push(node);
             }
-            scene.add_child(node);
         }
-        let platforms = (world.platforms.iter())
-            .map(|platform| {
-                let mut node = box_node(platform.half_extents);
-                paint(&mut node, colors::PLATFORM.with_alpha(1.0), 0.8);
-                scene.add_child(node.clone());
-                node
-            })
-            .collect();
-        let props = (world.props.iter().enumerate())
-            .map(|(p, prop)| {
-                let color = colors::PROPS[p % colors::PROPS.len()].with_alpha(1.0);
-                body_nodes(&mut scene, &prop.body, |_| color)
-            })
-            .collect();
-        let bodies = (prepared.actors.iter().enumerate())
-            .map(|(i, actor)| body_nodes(&mut scene, &actor.character, |body| body_color(i, body).with_alpha(1.0)))
-            .collect();
-        let mut ghost_root = scene.add_group();
-        let ghosts = (prepared.actors.iter())
-            .map(|actor| {
-                body_nodes(&mut ghost_root, &actor.character, |_| {
-                    colors::GHOST.with_alpha(GHOST_ALPHA)
-                })
-            })
-            .collect();
-        ghost_root.apply_to_objects_mut_recursive(&mut |object| object.set_casts_shadows(false));
+        let mut slot = 1;
+        for platform in &world.platforms {
+            let shape = Shape::Box {
+                half_extents: platform.half_extents,
+            };
+            let color = colors::PLATFORM.with_alpha(1.0);
+            solids.add(slot, &shape, DVec3::ZERO, DQuat::IDENTITY, color);
+            slot += 1;
+        }
+        for (p, prop) in world.props.iter().enumerate() {
+            for body in &prop.body.bodies {
+                add_body(&mut solids, &mut slot, body, colors::PROPS[p % colors::PROPS.len()]);
+            }
+        }
+        let mut ghost_slot = 0;
+        for (i, actor) in prepared.actors.iter().enumerate() {
+            for body in &actor.character.bodies {
+                add_body(&mut solids, &mut slot, body, body_color(i, body));
+                add_body(&mut ghosts, &mut ghost_slot, body, colors::GHOST);
+            }
+        }
         Stage {
             scene,
-            bodies,
+            solids,
             ghosts,
-            ghost_root,
-            props,
-            platforms,
             grounds,
+            poses: Vec::new(),
             ghost_offset: Vec3::ZERO,
         }
     }
@@ -143,17 +125,18 @@ impl Stage {
 
     /// Puts everything where it is in `frame`; of the overlays only the ghost is made of nodes.
     pub fn show(&mut self, frame: &Frame, overlays: OverlaySet) {
-        self.ghost_root.set_visible(overlays.has(OverlayKind::Ghost));
-        for (i, character) in frame.characters.iter().enumerate() {
-            place(self.bodies.get_mut(i), &character.bodies);
-            place(self.ghosts.get_mut(i), &character.reference);
-        }
-        self.ghost_root.set_position(self.ghost_offset);
-        for (i, prop) in frame.props.iter().enumerate() {
-            place(self.props.get_mut(i), prop);
-        }
-        for (node, pose) in self.platforms.iter_mut().zip(&frame.platforms) {
-            node.set_pose(pose3(pose));
+        self.poses.clear();
+        self.poses.push(BodyPose::default());
+        self.poses.extend(&frame.platforms);
+        self.poses.extend(frame.props.iter().flatten());
+        self.poses.extend(frame.characters.iter().flat_map(|c| &c.bodies));
+        self.solids.show(&self.poses, Vec3::ZERO);
+        let ghost = overlays.has(OverlayKind::Ghost);
+        self.ghosts.set_visible(ghost);
+        if ghost {
+            self.poses.clear();
+            self.poses.extend(frame.characters.iter().flat_map(|c| &c.reference));
+            self.ghosts.show(&self.poses, self.ghost_offset);
         }
         // the endless ground goes along, in whole metres along its own axes
         if let Some(first) = frame.characters.first() {
@@ -167,10 +150,14 @@ impl Stage {
     }
 }
 
-fn place(nodes: Option<&mut Vec<SceneNode3d>>, poses: &[BodyPose]) {
-    for (node, pose) in nodes.into_iter().flatten().zip(poses) {
-        node.set_pose(pose3(pose));
-    }
+/// A thin slab: kiss3d's quads stand upright, and a box has its normals right on both sides.
+fn ground_node() -> SceneNode3d {
+    let mut slab = SceneNode3d::cube(2.0 * GROUND_REACH, 0.02, 2.0 * GROUND_REACH);
+    slab.set_position(Vec3::new(0.0, -0.01, 0.0));
+    slab.set_casts_shadows(false);
+    let mut node = SceneNode3d::empty();
+    node.add_child(slab);
+    node
 }
 
 fn add_sun(scene: &mut SceneNode3d) {

@@ -19,6 +19,7 @@
 //! | [`world`] | scene, contacts, the two engines, snapshots |
 //! | [`control`] | controllers: hold, track |
 //! | [`experiment`] | specs, running, recording, metrics |
+//! | [`report`] | figures and a page of run folders |
 //! | [`bounds`] | the range of numbers that can be simulated |
 //! | [`files`] | TOML with good errors, files written whole |
 //! | [`names`] | the name that was meant by a mistyped one |
@@ -39,6 +40,7 @@ pub mod files;
 pub mod math;
 pub mod motion;
 pub mod names;
+pub mod report;
 pub mod skeleton;
 #[cfg(feature = "viewer")]
 pub mod view;

@@ -8,6 +8,7 @@ mod bench;
 mod character;
 mod check;
 mod print;
+mod report;
 mod run;
 
 use std::process::ExitCode;
@@ -34,6 +35,8 @@ enum Command {
     Character(character::CharacterCommand),
     /// Measure how fast an experiment is simulated
     Bench(bench::BenchArguments),
+    /// Write a page with the plots of one run, or of several compared
+    Report(report::ReportArguments),
 }
 
 /// Done, or done with a result that counts as a failure.
@@ -58,6 +61,7 @@ pub fn main() -> ExitCode {
         Command::Check(a) => check::check(a),
         Command::Character(a) => character::character(a),
         Command::Bench(a) => bench::bench(a),
+        Command::Report(a) => report::report(a),
     };
     match result {
         Ok(Verdict::Good) if print::output_lost() => ExitCode::from(1),

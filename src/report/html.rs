@@ -138,19 +138,29 @@ fn facts(run: &Run) -> Vec<(&'static str, String)> {
 fn push(d: &crate::experiment::spec::DisturbanceSpec) -> String {
     use crate::experiment::spec::Direction;
     let hard = match (d.force_n, d.impulse_ns, d.duration_s) {
+        _ if d.forces_n.is_some() => {
+            let forces = d.forces_n.as_deref().unwrap_or_default();
+            let largest = forces
+                .iter()
+                .map(|f| glam::DVec3::from_array(*f).length())
+                .fold(0.0, f64::max);
+            let duration = forces.len() as f64 * d.every_s.unwrap_or_default();
+            format!("dragged with up to {largest:.0} N for {duration:.2} s")
+        }
         (Some(force), _, Some(duration)) => format!("{} N for {} s", plain(force), plain(duration)),
         (Some(force), _, None) => format!("{} N", plain(force)),
         (None, Some(impulse), Some(duration)) => format!("{} N s over {} s", plain(impulse), plain(duration)),
         (None, impulse, _) => format!("{} N s", plain(impulse.unwrap_or_default())),
     };
     let direction = match d.direction {
-        Direction::Forward => "forward".to_string(),
-        Direction::Backward => "backward".into(),
-        Direction::Left => "to the left".into(),
-        Direction::Right => "to the right".into(),
-        Direction::Up => "up".into(),
-        Direction::Down => "down".into(),
-        Direction::Vector([x, y, z]) => format!("along ({}, {}, {})", plain(x), plain(y), plain(z)),
+        None => String::new(),
+        Some(Direction::Forward) => "forward".to_string(),
+        Some(Direction::Backward) => "backward".into(),
+        Some(Direction::Left) => "to the left".into(),
+        Some(Direction::Right) => "to the right".into(),
+        Some(Direction::Up) => "up".into(),
+        Some(Direction::Down) => "down".into(),
+        Some(Direction::Vector([x, y, z])) => format!("along ({}, {}, {})", plain(x), plain(y), plain(z)),
     };
     let body = d.body.as_deref().map_or("root".to_string(), words);
     let whom = match d.prop.as_deref().or(d.character.as_deref()) {

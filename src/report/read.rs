@@ -222,7 +222,8 @@ impl Run {
         let Some(spec) = &self.spec else { return };
         let end = self.duration();
         for push in &spec.disturbances {
-            let duration = push.duration_s.unwrap_or(1.0 / spec.rate_hz);
+            let curve = (push.forces_n.as_ref().zip(push.every_s)).map(|(forces, every)| forces.len() as f64 * every);
+            let duration = curve.or(push.duration_s).unwrap_or(1.0 / spec.rate_hz);
             if push.time_s < end {
                 self.pushes.push([push.time_s, (push.time_s + duration).min(end)]);
             }

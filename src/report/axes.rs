@@ -191,7 +191,7 @@ impl Panel {
     /// Grid, tick labels, frame. `x_labels` says whether the ticks of the x axis are labelled.
     pub fn frame(&self, drawing: &mut Drawing, x_labels: bool) {
         let grid = Stroke::solid(Ink::Grid).width(0.8);
-        let label_room = if self.width > 400.0 { 80.0 } else { 55.0 };
+        let label_room = if self.width > 400.0 { 80.0 } else { 45.0 };
         for (value, label) in self.x.ticks(self.width / label_room) {
             let x = self.at(value, 0.0)[0];
             drawing.line(vec![[x, self.top], [x, self.bottom()]], grid);
@@ -202,7 +202,7 @@ impl Panel {
                 drawing.text([at, self.bottom() + 14.0], label, Ink::Text, Anchor::Middle);
             }
         }
-        for (value, label) in self.y.ticks((self.height / 26.0).min(6.0)) {
+        for (value, label) in self.y.ticks((self.height / 18.0).min(6.0)) {
             let y = self.at(0.0, value)[1];
             drawing.line(vec![[self.left, y], [self.right(), y]], grid);
             drawing.text([self.left - 5.0, y + 4.0], label, Ink::Text, Anchor::End);

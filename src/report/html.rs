@@ -74,7 +74,7 @@ fn plain(value: f64) -> String {
 }
 
 /// What was run, as names and values.
-fn facts(run: &Run) -> Vec<(&'static str, String)> {
+fn facts(run: &Run, compared: bool) -> Vec<(&'static str, String)> {
     let mut facts = Vec::new();
     let mut add = |name, value: Option<String>| facts.extend(value.map(|v| (name, v)));
     let spec = run.spec.as_ref();
@@ -84,7 +84,9 @@ fn facts(run: &Run) -> Vec<(&'static str, String)> {
             .map(str::to_string)
             .or(spec.and_then(|s| s.name.clone())),
     );
-    add("ended", Some(run.verdict()));
+    if compared {
+        add("ended", Some(run.verdict()));
+    }
     add("engine", run.text("engine").map(str::to_string));
     let rates = (run.number("rate_hz"), run.number("control_hz"));
     add(
@@ -167,7 +169,7 @@ fn push(d: &crate::experiment::spec::DisturbanceSpec) -> String {
         Some(name) => format!("{name}, {body}"),
         None => body,
     };
-    format!("at {} s {hard} {direction} ({whom})", plain(d.time_s))
+    format!("{hard} {direction} ({whom}) at {} s", plain(d.time_s))
 }
 
 fn verdict(out: &mut String, run: &Run) {
@@ -175,7 +177,7 @@ fn verdict(out: &mut String, run: &Run) {
     let _ = writeln!(out, "<p class=\"verdict {class}\">{}</p>", escape(&run.verdict()));
 }
 
-fn head_of_runs(out: &mut String, runs: &[Run]) {
+fn head_of_runs(out: &mut String, runs: &[Run], class: &str) {
     for (i, run) in runs.iter().enumerate() {
         let swatch = match runs.len() {
             1 => String::new(),
@@ -184,7 +186,7 @@ fn head_of_runs(out: &mut String, runs: &[Run]) {
                 super::figures::ink(i).name()
             ),
         };
-        let _ = write!(out, "<th class=\"n\">{swatch}{}</th>", escape(&run.label));
+        let _ = write!(out, "<th{class}>{swatch}{}</th>", escape(&run.label));
     }
 }
 
@@ -192,7 +194,7 @@ fn result_table(out: &mut String, runs: &[Run], rows: &[Row]) {
     out.push_str("<div class=\"scroll\"><table><thead><tr><th></th>");
     match runs.len() {
         1 => out.push_str("<th class=\"n\">value</th>"),
-        _ => head_of_runs(out, runs),
+        _ => head_of_runs(out, runs, " class=\"n\""),
     }
     out.push_str("<th>unit</th><th>meaning</th></tr></thead><tbody>\n");
     for row in rows {
@@ -229,7 +231,7 @@ fn difference_table(out: &mut String, runs: &[Run]) {
         return;
     }
     out.push_str("<div class=\"scroll\"><table><thead><tr><th>key</th>");
-    head_of_runs(out, runs);
+    head_of_runs(out, runs, " class=\"n\"");
     out.push_str("</tr></thead><tbody>\n");
     for difference in &differences {
         let _ = write!(out, "<tr><td><code>{}</code></td>", escape(&difference.key));
@@ -243,7 +245,7 @@ fn difference_table(out: &mut String, runs: &[Run]) {
 }
 
 fn fact_table(out: &mut String, runs: &[Run]) {
-    let facts: Vec<Vec<(&str, String)>> = runs.iter().map(facts).collect();
+    let facts: Vec<Vec<(&str, String)>> = runs.iter().map(|r| facts(r, runs.len() > 1)).collect();
     let mut names: Vec<&str> = Vec::new();
     for (name, _) in facts.iter().flatten() {
         if !names.contains(name) {
@@ -253,15 +255,10 @@ fn fact_table(out: &mut String, runs: &[Run]) {
     out.push_str("<div class=\"scroll\"><table>");
     if runs.len() > 1 {
         out.push_str("<thead><tr><th></th>");
-        head_of_runs(out, runs);
+        head_of_runs(out, runs, "");
         out.push_str("</tr></thead>");
     }
     out.push_str("<tbody>\n");
-    let class = if runs.len() > 1 {
-        " class=\"n\" style=\"white-space:normal\""
-    } else {
-        ""
-    };
     for name in names {
         let _ = write!(out, "<tr><td class=\"m\">{name}</td>");
         for of_run in &facts {
@@ -269,7 +266,7 @@ fn fact_table(out: &mut String, runs: &[Run]) {
                 .iter()
                 .find(|f| f.0 == name)
                 .map_or("–".to_string(), |f| escape(&f.1));
-            let _ = write!(out, "<td{class}>{value}</td>");
+            let _ = write!(out, "<td>{value}</td>");
         }
         out.push_str("</tr>\n");
     }

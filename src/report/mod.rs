@@ -34,7 +34,7 @@ use crate::files::FileError;
 /// Why there is no report.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    #[error("{}: found {found}; expected a run folder, as made by `ambler run`, with experiment.toml and summary.json", folder.display())]
+    #[error("{}: found {found}; expected a run folder, as made by `ambler run`", folder.display())]
     NotARun { folder: PathBuf, found: &'static str },
     #[error(
         "{}: the run folder holds no results (summary.json, metrics.csv and motion.clip are missing): the run is still going or \

@@ -132,7 +132,8 @@ impl Moment<'_> {
     /// Whether each foot carries.
     fn loaded(&self) -> [bool; 2] {
         let least = LOADED * self.who.character.weight.unwrap_or(0.0);
-        ["left_foot_force", "right_foot_force"].map(|t| self.numbers(t).is_some_and(|f| f[1] > least))
+        ["left_foot_force", "right_foot_force"]
+            .map(|t| self.numbers(t).and_then(|f| f.get(1)).is_some_and(|f| *f > least))
     }
 
     /// Points that carry, if they were recorded.
@@ -162,14 +163,16 @@ fn moments(who: &Who) -> Vec<f64> {
         let steps = &touchdowns[first..first + 4];
         return steps.windows(2).flat_map(|w| [w[0], 0.5 * (w[0] + w[1])]).collect();
     }
-    let mut times = vec![0.0, end];
-    times.extend(who.run.pushes.iter().map(|p| p[1]).filter(|t| *t < end));
+    // the first row has no step before it, and no forces
+    let start = who.times().get(1).copied().unwrap_or(0.0);
+    let mut times = vec![start, end];
+    times.extend(who.run.pushes.iter().map(|p| p[1]).filter(|t| *t > start && *t < end));
     times.extend(who.run.fell_at().filter(|t| *t < end));
     times.sort_by(f64::total_cmp);
     times.dedup_by(|a, b| *a - *b < 1e-3);
     times.truncate(COUNT);
     // halve the longest spans until there are enough
-    while times.len() < COUNT && end > 0.0 {
+    while (2..COUNT).contains(&times.len()) {
         let longest = (1..times.len())
             .max_by(|a, b| (times[*a] - times[a - 1]).total_cmp(&(times[*b] - times[b - 1])))
             .unwrap_or(1);
@@ -178,12 +181,41 @@ fn moments(who: &Who) -> Vec<f64> {
     times
 }
 
+/// Each foot in the middle of each of its stances, and, of a character that takes no step, the support in the middle of the run.
+fn footprints(who: &Who) -> (Vec<(usize, Vec<Point>)>, Vec<Point>) {
+    /// More could not be told apart.
+    const MOST: usize = 60;
+    let (Some(gait), Some(clip)) = (gait(who), &who.character.clip) else {
+        return Default::default();
+    };
+    let moment = |time: f64| Moment {
+        who,
+        sample: ((time / clip.rate.frame_time()).round() as usize).min(clip.samples() - 1),
+    };
+    let mut prints = Vec::new();
+    for (foot, stances) in gait.stances.iter().enumerate() {
+        for stance in stances {
+            let [left, right] = moment(0.5 * (stance[0] + stance[1])).feet();
+            prints.push((foot, if foot == 0 { left } else { right }));
+        }
+    }
+    if prints.len() > MOST {
+        prints.clear();
+    }
+    let support = match gait.touchdowns.is_empty() && who.run.fell_at().is_none() {
+        true => moment(0.5 * who.times().last().copied().unwrap_or(0.0)).support(),
+        false => Vec::new(),
+    };
+    (prints, support)
+}
+
 const MASS: Stroke = Stroke {
     ink: Ink::Text,
     width: 1.4,
     dash: Dash::Solid,
 };
 const PRESSURE: Ink = Ink::Green;
+const SUPPORT: (Ink, f64) = (Ink::Sky, 0.3);
 
 /// Height of the plot of the path if both axes have the same scale.
 fn fair_height(x: Range, y: Range, width: f64) -> f64 {
@@ -204,7 +236,7 @@ pub fn from_above(view: &View) -> Made {
         keys.push(Key::line("centre of pressure", Stroke::new(PRESSURE, Dash::Dashed)));
         keys.push(Key {
             label: "support".into(),
-            sign: Sign::Shade(Ink::Sky, 0.4),
+            sign: Sign::Shade(SUPPORT.0, SUPPORT.1),
         });
         keys.push(Key::line("left foot", Stroke::solid(FEET[0])));
         keys.push(Key::line("right foot", Stroke::solid(FEET[1])));
@@ -213,7 +245,14 @@ pub fn from_above(view: &View) -> Made {
     let legend_room = legend_height(WIDTH - left - right, &keys);
 
     // the whole path, with equal scales if it is not too long for that
-    let all = || paths.iter().flat_map(|p| p.1.iter().chain(&p.2).flatten());
+    let (prints, support) = match &view.whos[..] {
+        [who] if !view.compared => footprints(who),
+        _ => Default::default(),
+    };
+    let all = || {
+        let feet = prints.iter().flat_map(|p| &p.1);
+        (paths.iter().flat_map(|p| p.1.iter().chain(&p.2).flatten())).chain(feet)
+    };
     let width = WIDTH - left - right;
     let (mut x, mut y) = (
         Range::around(all().map(|p| p[0]), 0.02),
@@ -256,6 +295,13 @@ pub fn from_above(view: &View) -> Made {
     panel.frame(&mut drawing, true);
     panel.x_label(&mut drawing, "z, forward (m)");
     panel.y_label(&mut drawing, "x, to the left (m)");
+    let place = |points: &[Point]| -> Vec<Point> { points.iter().map(|p| panel.at(p[0], p[1])).collect() };
+    drawing.area(place(&support), SUPPORT.0, SUPPORT.1);
+    for (foot, outline) in &prints {
+        let mut points = place(outline);
+        points.extend(points.first().copied());
+        drawing.line(points, Stroke::solid(FEET[*foot]).width(0.9));
+    }
     for (who, mass, pressure) in &paths {
         let (mass_stroke, pressure_stroke) = match view.compared {
             true => (who.stroke(), None),
@@ -284,7 +330,10 @@ pub fn from_above(view: &View) -> Made {
     let mut caption = String::from("Seen from above, forward (+z) to the right and +x, the left of who faces +z, up.");
     caption += match view.compared {
         true => " Path of the centre of mass of each run, from its start (dot).",
-        false => " Above: paths of the centre of mass, from its start (dot), and of the centre of pressure.",
+        false => {
+            " Above: paths of the centre of mass, from its start (dot), and of the centre of pressure, with the feet as they stood in the \
+              middle of each stance."
+        }
     };
     caption += if equal {
         " Both axes have the same scale."
@@ -342,11 +391,11 @@ fn snapshot(drawing: &mut Drawing, who: &Who, time: f64, [left, top]: [f64; 2], 
     panel.frame(drawing, true);
     panel.title(drawing, &format!("{:.2} s", sample as f64 * frame));
     let place = |points: &[Point]| -> Vec<Point> { points.iter().map(|p| panel.at(p[0], p[1])).collect() };
-    drawing.area(place(&support), Ink::Sky, 0.4);
+    drawing.area(place(&support), SUPPORT.0, SUPPORT.1);
     for (foot, outline) in feet.iter().enumerate() {
         let mut points = place(outline);
         if loaded[foot] {
-            drawing.area(points.clone(), FEET[foot], 0.18);
+            drawing.area(points.clone(), FEET[foot], 0.4);
         }
         points.extend(points.first().copied());
         drawing.line(points, Stroke::solid(FEET[foot]).width(1.1));
@@ -354,6 +403,14 @@ fn snapshot(drawing: &mut Drawing, who: &Who, time: f64, [left, top]: [f64; 2], 
     let contacts = moment.contacts();
     for p in contacts.iter().flatten() {
         drawing.dot(panel.at(p[0], p[1]), 2.0, Ink::Muted);
+    }
+    for (foot, track) in ["left_foot_center_of_pressure", "right_foot_center_of_pressure"]
+        .iter()
+        .enumerate()
+    {
+        if let Some([x, _, z]) = moment.numbers(track).filter(|_| loaded[foot]) {
+            drawing.dot(panel.at(*z, *x), 2.8, FEET[foot]);
+        }
     }
     for (point, ink) in [(pressure, PRESSURE), (mass, Ink::Text)] {
         if let Some(p) = point {

@@ -124,7 +124,7 @@ impl Marks<'_> {
         spans
     }
 
-    fn keys(&self) -> Vec<Key> {
+    fn keys(&self, help: bool) -> Vec<Key> {
         let mut keys = Vec::new();
         if let Some((_, ink)) = self.pushes().first() {
             keys.push(Key {
@@ -132,7 +132,7 @@ impl Marks<'_> {
                 sign: Sign::Shade(*ink, PUSH),
             });
         }
-        if !self.assisted().is_empty() {
+        if help && !self.assisted().is_empty() {
             keys.push(Key::line("help from outside", Stroke::solid(Ink::Purple).width(3.0)));
         }
         if let Some((_, ink)) = self.falls().first() {
@@ -141,8 +141,8 @@ impl Marks<'_> {
         keys
     }
 
-    /// What lies below the curves.
-    fn draw(&self, drawing: &mut Drawing, panel: &Panel) {
+    /// What lies below the curves; `help` says whether help from outside is marked too.
+    fn draw(&self, drawing: &mut Drawing, panel: &Panel, help: bool) {
         for (span, ink) in self.pushes() {
             let share = |t: f64| panel.x.share(t).clamp(0.0, 1.0) * panel.width;
             let (from, to) = (share(span[0]), share(span[1]));
@@ -150,7 +150,7 @@ impl Marks<'_> {
             let width = (to - from).max(1.5);
             drawing.rect([panel.left + from, panel.top], [width, panel.height], ink, PUSH);
         }
-        for span in self.assisted() {
+        for span in self.assisted().into_iter().filter(|_| help) {
             let ends = span.map(|t| [panel.at(t, 0.0)[0], panel.top]);
             drawing.line(ends.to_vec(), Stroke::solid(Ink::Purple).width(3.0));
         }
@@ -165,7 +165,7 @@ pub fn over_time(view: &View, keys: Vec<Key>, plots: Vec<TimePlot>) -> Figure {
     let marks = Marks { view };
     let mut all_keys = run_keys(view);
     all_keys.extend(keys);
-    all_keys.extend(marks.keys());
+    all_keys.extend(marks.keys(true));
     let legend_room = legend_height(WIDTH - LEFT - RIGHT, &all_keys);
     const GAP: f64 = 14.0;
     let heights: f64 = plots.iter().map(|p| p.height + GAP).sum();
@@ -192,7 +192,7 @@ pub fn over_time(view: &View, keys: Vec<Key>, plots: Vec<TimePlot>) -> Figure {
             },
         };
         panel.frame(&mut drawing, i + 1 == count);
-        marks.draw(&mut drawing, &panel);
+        marks.draw(&mut drawing, &panel, true);
         for (value, stroke) in &plot.levels {
             panel.level(&mut drawing, *value, *stroke);
         }
@@ -243,7 +243,7 @@ pub fn small_multiples(view: &View, keys: Vec<Key>, grid: &Grid, plots: Vec<Smal
     let mut all_keys = run_keys(view);
     all_keys.extend(keys);
     if over_time {
-        all_keys.extend(marks.keys());
+        all_keys.extend(marks.keys(false));
     }
     let left = 20.0;
     let legend_room = legend_height(WIDTH - left - AXIS - RIGHT, &all_keys);
@@ -275,7 +275,7 @@ pub fn small_multiples(view: &View, keys: Vec<Key>, grid: &Grid, plots: Vec<Smal
         };
         panel.frame(&mut drawing, true);
         if over_time {
-            marks.draw(&mut drawing, &panel);
+            marks.draw(&mut drawing, &panel, false);
         }
         panel.title(&mut drawing, &plot.title);
         for (value, stroke) in &plot.levels {

@@ -445,7 +445,11 @@ fn damaged_folders_are_refused_by_name() {
 #[test]
 fn random_damage_gives_a_report_or_an_error() {
     let folder = tempfile::tempdir().unwrap();
-    run_into(folder.path(), &in_project("examples/push.toml"), &["duration_s=1.1"]);
+    run_into(
+        folder.path(),
+        &in_project("examples/push.toml"),
+        &["duration_s=1", "disturbances.0.time_s=0.2", "disturbances.1.time_s=0.9"],
+    );
     let mut state = 7u64;
     let mut random = |below: usize| {
         state = state

@@ -1,5 +1,5 @@
-//! The two questions about shapes that parry, the geometry library below rapier, answers: the hull of points, and how
-//! deep two shapes overlap. Nothing else of this room uses it.
+//! The questions about shapes that parry, the geometry library below rapier, answers: the hull of points, how deep two
+//! shapes overlap, and where a ray meets one. Nothing else of this room uses it.
 
 use glam::{DQuat, DVec3};
 use rapier3d::math::Pose;
@@ -34,6 +34,22 @@ pub(crate) fn overlap(a: (&Collider, DVec3, DQuat), b: (&Collider, DVec3, DQuat)
         Ok(Some(contact)) if contact.dist < 0.0 => -contact.dist,
         _ => 0.0,
     }
+}
+
+/// Metres along a ray from `origin` in a unit `direction` to a collider on a body at `position` and `rotation`; `None` if it
+/// passes.
+#[cfg(feature = "viewer")]
+pub(crate) fn cast_ray(
+    collider: &Collider,
+    position: DVec3,
+    rotation: DQuat,
+    origin: DVec3,
+    direction: DVec3,
+) -> Option<f64> {
+    use rapier3d::parry::query::Ray;
+    let pose = Pose::from_parts(position + rotation * collider.position, rotation * collider.rotation);
+    let ray = Ray::new(origin, direction);
+    parry_shape(&collider.shape)?.cast_ray(&pose, &ray, f64::MAX, true)
 }
 
 fn parry_shape(shape: &Shape) -> Option<SharedShape> {

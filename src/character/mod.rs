@@ -7,7 +7,7 @@
 //! skeleton → segment (names) → fit ──────────────────────┴→ Character → validate, check, explicit_stability → world
 //! ```
 //!
-//! Knows nothing of controllers and nothing of rapier (but for the hull and overlap of shapes, see `geometry`).
+//! Knows nothing of controllers and nothing of rapier (but for questions about shapes, see `geometry`).
 
 #![allow(non_snake_case)]
 
@@ -38,6 +38,8 @@ pub use self::stability::explicit_stability;
 pub use self::validate::CharacterError;
 
 #[cfg(feature = "viewer")]
+#[cfg(feature = "viewer")]
+pub(crate) use self::geometry::cast_ray;
 pub(crate) use self::geometry::convex_hull;
 
 /// An articulated body: a tree of rigid bodies, parents before children, body 0 the root.

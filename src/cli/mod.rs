@@ -10,6 +10,8 @@ mod check;
 mod print;
 mod report;
 mod run;
+#[cfg(feature = "viewer")]
+mod view;
 
 use std::process::ExitCode;
 
@@ -37,6 +39,9 @@ enum Command {
     Bench(bench::BenchArguments),
     /// Write a page with the plots of one run, or of several compared
     Report(report::ReportArguments),
+    /// Watch an experiment live, or play back a run folder, in a window
+    #[cfg(feature = "viewer")]
+    View(view::ViewArguments),
 }
 
 /// Done, or done with a result that counts as a failure.
@@ -62,6 +67,8 @@ pub fn main() -> ExitCode {
         Command::Character(a) => character::character(a),
         Command::Bench(a) => bench::bench(a),
         Command::Report(a) => report::report(a),
+        #[cfg(feature = "viewer")]
+        Command::View(a) => view::view(a),
     };
     match result {
         Ok(Verdict::Good) if print::output_lost() => ExitCode::from(1),

@@ -32,7 +32,7 @@ impl From<Up> for UpAxis {
 }
 
 /// What to change in an experiment before it is used.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(super) struct ExperimentArguments {
     /// Experiment file (TOML)
     pub experiment: PathBuf,

@@ -1,6 +1,7 @@
 //! A run folder as moving pictures.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use glam::{DQuat, DVec3};
 
@@ -19,7 +20,7 @@ use crate::world::{FootState, JointPosition, SMALLEST_LOAD, Wrench, hull_from_ab
 
 /// A recorded run that is read as it is shown: memory does not grow with its length.
 pub struct Playback {
-    prepared: Prepared,
+    prepared: Arc<Prepared>,
     /// One per character, or one for the props alone.
     recordings: Vec<Source>,
     samples: usize,
@@ -45,7 +46,7 @@ impl Playback {
         if !experiment.is_file() {
             return Err(wrong(folder, format!("not a run folder: it has no {EXPERIMENT}")));
         }
-        let prepared = Prepared::new(&LoadedSpec::read(&experiment, &[])?)?;
+        let prepared = Arc::new(Prepared::new(&LoadedSpec::read(&experiment, &[])?)?);
         let mut recordings = Vec::new();
         for name in recording_names(&prepared) {
             let path = folder.join(format!("{name}.clip"));
@@ -89,7 +90,7 @@ impl Playback {
     }
 
     /// The experiment that was run.
-    pub fn prepared(&self) -> &Prepared {
+    pub fn prepared(&self) -> &Arc<Prepared> {
         &self.prepared
     }
 

@@ -69,6 +69,11 @@ pub struct Actor {
 }
 
 impl Actor {
+    /// Whether it follows a motion.
+    pub fn tracks(&self) -> bool {
+        matches!(self.controller, ActorController::Track(_))
+    }
+
     /// The character with the gains that its controller uses in place of its own.
     pub fn driven_character(&self) -> Character {
         let mut character = (*self.character).clone();

@@ -22,6 +22,7 @@ mod overlays;
 mod pen;
 mod picture;
 mod stage;
+pub mod window;
 
 pub use adapter::{AdapterError, find_adapter};
 pub use camera::{Camera, CameraOptions, View};

@@ -92,6 +92,15 @@ impl Overlays {
         self.trail.clear();
     }
 
+    /// Draws what a hand does: a line from where it holds to where it pulls.
+    pub fn draw_hand(&self, window: &mut Window, camera: &OrbitCamera3d, at: DVec3, goal: DVec3) {
+        let mut pen = Pen::new(window, camera);
+        pen.through(true);
+        pen.line(at, goal, color(OverlayKind::Pushes), 1.0);
+        pen.mark(at, 3.0, color(OverlayKind::Pushes));
+        pen.mark(goal, 2.0, colors::SKY);
+    }
+
     /// Draws everything that is on into the next frame of a window, as `camera` sees it.
     pub fn draw(&self, window: &mut Window, camera: &OrbitCamera3d, frame: &Frame) {
         let mut pen = Pen::new(window, camera);

@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::Args;
 
 use super::Verdict;
-use super::print::{Failure, out};
+use super::print::{Failure, note, out};
 use super::run::ExperimentArguments;
 use crate::experiment::Prepared;
 use crate::view::window::{Closed, Item, WindowError, WindowOptions, show};
@@ -106,7 +106,12 @@ pub(super) fn view(arguments: &ViewArguments) -> Result<Verdict, Failure> {
         panel: !arguments.no_panel,
         quit_at_end: arguments.quit_at_end,
     };
-    let closed = show(item, &load, options).map_err(|error| {
+    let opened = |adapter: &str| {
+        note(format!(
+            "drawn by {adapter}; F1 in the window lists its keys, escape closes it"
+        ))
+    };
+    let closed = show(item, &load, options, &opened).map_err(|error| {
         let (code, hint) = match &error {
             WindowError::Open(_) => (2, None),
             WindowError::Adapter(_) => (1, None),

@@ -120,11 +120,13 @@ struct App<'a> {
     speeds: (u64, [f64; 2]),
 }
 
-/// Opens a window and shows `item` until it is closed. `load` reads an experiment.
+/// Opens a window and shows `item` until it is closed. `load` reads an experiment; `opened` is told what draws, once the
+/// first picture is there.
 pub fn show(
     item: Item,
     load: &dyn Fn(&Path) -> Result<Prepared, String>,
     options: WindowOptions,
+    opened: &dyn Fn(&str),
 ) -> Result<Closed, WindowError> {
     // everything that can go wrong goes wrong before there is a window
     let live = LiveOptions {
@@ -133,7 +135,7 @@ pub fn show(
         paused: true,
     };
     let (prepared, source) = open(&item, load, live).map_err(WindowError::Open)?;
-    find_adapter()?;
+    let adapter = find_adapter()?;
     if cfg!(target_os = "linux")
         && ["DISPLAY", "WAYLAND_DISPLAY"]
             .iter()
@@ -159,7 +161,7 @@ pub fn show(
         options,
     };
     app.panel.begin(&app.show.prepared, &app.show.source.parameters());
-    app.run(&mut window)
+    app.run(&mut window, &|| opened(&adapter))
 }
 
 fn open_window(options: &WindowOptions) -> Result<Window, WindowError> {
@@ -199,17 +201,13 @@ impl Show {
 }
 
 impl App<'_> {
-    fn run(mut self, window: &mut Window) -> Result<Closed, WindowError> {
+    fn run(mut self, window: &mut Window, opened: &dyn Fn()) -> Result<Closed, WindowError> {
         let mut pictures = 0u64;
         let mut begin = Instant::now();
         let mut rate = Rate::default();
         loop {
             let now = Instant::now();
-            let mut acts = Vec::new();
-            self.listen(window, &mut acts);
-            for act in acts {
-                self.act(act, window);
-            }
+            self.listen(window);
             match self.show.source.picture(now) {
                 Ok(frame) => self.show.frame = frame,
                 Err(error) => self.message = Some(error),
@@ -222,6 +220,7 @@ impl App<'_> {
             if pictures == 1 {
                 // the first picture takes seconds: shaders are compiled; the clock starts now
                 begin = Instant::now();
+                opened();
                 if !self.options.paused {
                     self.resume();
                 }
@@ -251,12 +250,14 @@ impl App<'_> {
         })
     }
 
-    /// Mouse and keys since the last picture.
-    fn listen(&mut self, window: &mut Window, acts: &mut Vec<Act>) {
+    /// Mouse and keys since the last picture, in their order.
+    fn listen(&mut self, window: &mut Window) {
         for mut event in window.events().iter() {
             match event.value {
                 WindowEvent::Key(key, Action::Press, _) if !window.is_egui_capturing_keyboard() => {
-                    acts.extend(acts::act_of(key));
+                    if let Some(act) = acts::act_of(key) {
+                        self.act(act, window);
+                    }
                 }
                 WindowEvent::MouseButton(MouseButton::Button1, Action::Press, _)
                     if !window.is_egui_capturing_mouse() && self.grab(window) =>
@@ -384,7 +385,7 @@ impl App<'_> {
                     true => BodyRef::Prop { prop: 0, body: 0 },
                     false => BodyRef::Character { character: 0, body: 0 },
                 };
-                source.command(Command::Push(PushRequest {
+                self.show.source.command(Command::Push(PushRequest {
                     target,
                     point: None,
                     direction,

@@ -9,6 +9,8 @@ mod character;
 mod check;
 mod print;
 mod report;
+#[cfg(feature = "viewer")]
+mod render;
 mod run;
 #[cfg(feature = "viewer")]
 mod view;
@@ -39,6 +41,9 @@ enum Command {
     Bench(bench::BenchArguments),
     /// Write a page with the plots of one run, or of several compared
     Report(report::ReportArguments),
+    /// Draw pictures of an experiment or of a run folder: PNG, contact sheet, GIF, frames
+    #[cfg(feature = "viewer")]
+    Render(render::RenderArguments),
     /// Watch an experiment live, or play back a run folder, in a window
     #[cfg(feature = "viewer")]
     View(view::ViewArguments),
@@ -67,6 +72,8 @@ pub fn main() -> ExitCode {
         Command::Character(a) => character::character(a),
         Command::Bench(a) => bench::bench(a),
         Command::Report(a) => report::report(a),
+        #[cfg(feature = "viewer")]
+        Command::Render(a) => render::render(a),
         #[cfg(feature = "viewer")]
         Command::View(a) => view::view(a),
     };

@@ -76,6 +76,23 @@ pub(super) struct RunArguments {
 }
 
 impl ExperimentArguments {
+    /// A run that is over cannot be changed.
+    #[cfg(feature = "viewer")]
+    pub(super) fn refuse_changes(&self) -> Result<(), Failure> {
+        let flag = match self {
+            _ if self.motion.is_some() => "--motion",
+            _ if self.character.is_some() => "--character",
+            _ if self.seed.is_some() => "--seed",
+            _ if !self.sets.is_empty() => "--set",
+            _ => return Ok(()),
+        };
+        Err(Failure::input(format!(
+            "{flag} changes an experiment, and {} is the folder of a run that is over",
+            self.experiment.display()
+        ))
+        .with_hint("its experiment.toml can be changed and run again"))
+    }
+
     /// The experiment as the command line wants it, every path still to be opened.
     pub(super) fn load(&self) -> Result<LoadedSpec, Failure> {
         let mut sets = self.sets.clone();
@@ -205,7 +222,7 @@ fn verdict(prepared: &Prepared, outcome: &RunOutcome) -> Result<Verdict, Failure
 }
 
 /// A flag that Ctrl-C (and a terminate signal) raises; the second time the process ends at once.
-fn stop_on_signal() -> &'static AtomicBool {
+pub(super) fn stop_on_signal() -> &'static AtomicBool {
     static STOP: AtomicBool = AtomicBool::new(false);
     // in a process that has a handler already, that one decides
     let _ = ctrlc::set_handler(|| {

@@ -150,6 +150,12 @@ impl Camera {
         camera
     }
 
+    /// To the left of the first character at the start, unit.
+    pub fn left(&self) -> DVec3 {
+        let (sin, cos) = libm::sincos(self.heading);
+        DVec3::new(cos, 0.0, -sin)
+    }
+
     pub fn view(&self) -> View {
         self.view
     }
@@ -254,7 +260,7 @@ fn framing(half: DVec3, elevation: f64, aspect: f64) -> f64 {
     let (sin, cos) = libm::sincos(elevation);
     // room for arms that swing and for steps
     let across = libm::hypot(half.x, half.z) * 1.1 + 0.1;
-    let upright = (half.y * cos + across * sin.abs()) * 1.25 + 0.1;
+    let upright = (half.y * cos + across * sin.abs()) * 1.15 + 0.1;
     let slope = libm::tan(0.5 * ANGLE_OF_VIEW);
     (upright / slope).max(across / (slope * aspect)).max(0.5) + across * cos
 }

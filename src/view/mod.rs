@@ -16,20 +16,28 @@ mod adapter;
 mod batch;
 mod camera;
 mod colors;
+mod film;
+mod legend;
+mod lettering;
 mod meshes;
+mod moving;
 mod overlay_draw;
 mod overlays;
 mod pen;
 mod picture;
+mod sheet;
 mod stage;
 pub mod window;
 
 pub use adapter::{AdapterError, find_adapter};
 pub use camera::{Camera, CameraOptions, View};
 pub use colors::Rgb;
+pub use film::{Film, LiveFilm};
+pub use moving::{EncodeError, GifWriter};
 pub use overlay_draw::Overlays;
 pub use overlays::{OVERLAYS, Overlay, OverlayKind, OverlaySet, UnknownOverlay};
 pub use picture::{Picture, PictureError, Studio};
+pub use sheet::Sheet;
 pub use stage::{Stage, light};
 
 use glam::{DQuat, DVec3, Quat, Vec3};

@@ -84,10 +84,8 @@ impl Run {
         for (i, name) in names.into_iter().enumerate() {
             let clip = clips.iter().position(|c| c.name == name);
             let clip = clip.or((single && !clips.is_empty()).then_some(0));
-            let character = match characters.iter().position(|(n, _)| *n == name) {
-                Some(c) => Some(characters.swap_remove(c).1),
-                None => None,
-            };
+            let of_name = characters.iter().position(|(n, _)| *n == name);
+            let character = of_name.map(|c| characters.swap_remove(c).1);
             let mass = run
                 .summary_of(i)
                 .and_then(|s| s.get("mass_kg")?.as_f64())

@@ -13,6 +13,9 @@ use crate::character::{Character, Role, Shape};
 /// A place seen from above: z to the right (forward), x up (left), as for an onlooker above a character that walks to the right.
 type Point = [f64; 2];
 
+/// Points over time; `None` where there is none.
+type Track = Vec<Option<Point>>;
+
 fn above(p: DVec3) -> Point {
     [p.z, p.x]
 }
@@ -224,7 +227,7 @@ fn fair_height(x: Range, y: Range, width: f64) -> f64 {
 
 pub fn from_above(view: &View) -> Made {
     view.with_column("com_x_m")?;
-    let paths: Vec<(&Who, Vec<Option<Point>>, Vec<Option<Point>>)> = (view.whos.iter())
+    let paths: Vec<(&Who, Track, Track)> = (view.whos.iter())
         .filter_map(|w| {
             let pressure = points(w, "center_of_pressure", true).unwrap_or_default();
             Some((w, points(w, "com", false)?, pressure))

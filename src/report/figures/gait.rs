@@ -68,7 +68,12 @@ pub fn gait(who: &Who) -> Option<Gait> {
     let (l, r) = (length(&left), length(&right));
     // a foot that is down from the beginning has not come down
     let early = first + FLICKER;
-    let mut touchdowns: Vec<f64> = left.iter().chain(&right).map(|s| s[0]).filter(|t| *t > early).collect();
+    let mut touchdowns: Vec<f64> = left
+        .iter()
+        .chain(&right)
+        .map(|s| s[0])
+        .filter(|t| *t > early && who.run.fell_at().is_none_or(|fell| *t < fell))
+        .collect();
     touchdowns.sort_by(f64::total_cmp);
     Some(Gait {
         stances: [left, right],

@@ -6,8 +6,10 @@ use super::layout::{Curve, TimePlot, WIDTH, figure, over_time as stacked, run_ke
 use super::{Made, View, Who, mean, quantile, words};
 use crate::report::font;
 
-/// Errors of each joint over time, degrees, with the body's name.
-fn joint_errors<'a>(who: &'a Who) -> Vec<(&'a str, &'a [f64])> {
+/// Bodies, and the errors of their joints over time, degrees.
+type Errors<'a> = Vec<(&'a str, &'a [f64])>;
+
+fn joint_errors<'a>(who: &'a Who) -> Errors<'a> {
     let bodies = who.character.columns_between(who.run, "error_", "_deg");
     let column = |body: &'a str| Some((body, who.column(&format!("error_{body}_deg"))?));
     bodies.into_iter().filter_map(column).collect()
@@ -135,7 +137,7 @@ pub(super) fn union<'a>(lists: impl Iterator<Item = Vec<&'a str>>) -> Vec<&'a st
 }
 
 pub fn per_joint(view: &View) -> Made {
-    let found: Vec<(&Who, Vec<(&str, &[f64])>)> = view.whos.iter().map(|w| (w, joint_errors(w))).collect();
+    let found: Vec<(&Who, Errors)> = view.whos.iter().map(|w| (w, joint_errors(w))).collect();
     let names = union(found.iter().map(|(_, e)| e.iter().map(|e| e.0).collect()));
     if names.is_empty() {
         view.with_column("root_error_m")?;

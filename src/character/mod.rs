@@ -39,8 +39,7 @@ pub use self::validate::CharacterError;
 
 #[cfg(feature = "viewer")]
 #[cfg(feature = "viewer")]
-pub(crate) use self::geometry::cast_ray;
-pub(crate) use self::geometry::convex_hull;
+pub(crate) use self::geometry::{cast_ray, convex_hull};
 
 /// An articulated body: a tree of rigid bodies, parents before children, body 0 the root.
 ///

@@ -8,9 +8,9 @@ mod bench;
 mod character;
 mod check;
 mod print;
-mod report;
 #[cfg(feature = "viewer")]
 mod render;
+mod report;
 mod run;
 #[cfg(feature = "viewer")]
 mod view;

@@ -9,7 +9,7 @@ use super::print::{Failure, note, out};
 use super::run::ExperimentArguments;
 use crate::experiment::Prepared;
 use crate::view::window::{Closed, Item, WindowError, WindowOptions, show};
-use crate::view::{CameraOptions, OverlaySet, View};
+use crate::view::{Adapter, CameraOptions, OverlaySet, View};
 
 #[derive(Args, Debug)]
 pub(super) struct ViewArguments {
@@ -106,10 +106,14 @@ pub(super) fn view(arguments: &ViewArguments) -> Result<Verdict, Failure> {
         panel: !arguments.no_panel,
         quit_at_end: arguments.quit_at_end,
     };
-    let opened = |adapter: &str| {
+    let opened = |adapter: &Adapter| {
+        if let Some(text) = adapter.note {
+            note(format!("note: {text}"));
+        }
+        let name = &adapter.name;
         note(format!(
-            "drawn by {adapter}; F1 in the window lists its keys, escape closes it"
-        ))
+            "drawn by {name}; F1 in the window lists its keys, escape closes it"
+        ));
     };
     let closed = show(item, &load, options, &opened).map_err(|error| {
         let (code, hint) = match &error {

@@ -29,7 +29,7 @@ mod sheet;
 mod stage;
 pub mod window;
 
-pub use adapter::{AdapterError, find_adapter};
+pub use adapter::{Adapter, AdapterError};
 pub use camera::{Camera, CameraOptions, View};
 pub use colors::Rgb;
 pub use film::{Film, LiveFilm};

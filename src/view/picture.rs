@@ -1,6 +1,6 @@
 //! Pictures without a display.
 
-use kiss3d::window::{CanvasSetup, NumSamples, OffscreenSurface};
+use kiss3d::window::{CanvasSetup, OffscreenSurface};
 use thiserror::Error;
 
 use super::adapter::{AdapterError, open_context};
@@ -35,9 +35,9 @@ pub struct Studio {
 impl Studio {
     /// For pictures of `width` × `height` pixels.
     pub fn open(width: u32, height: u32) -> Result<Studio, PictureError> {
-        open_context()?;
+        let adapter = open_context()?;
         let setup = CanvasSetup {
-            samples: NumSamples::Four,
+            samples: adapter.num_samples(),
             ..CanvasSetup::default()
         };
         let mut surface = kiss3d::pollster::block_on(OffscreenSurface::with_setup(width, height, setup));

@@ -21,14 +21,15 @@ use std::time::{Duration, Instant};
 use glam::DVec3;
 use kiss3d::event::{Action, MouseButton, WindowEvent};
 use kiss3d::pollster::block_on;
-use kiss3d::window::Window;
+use kiss3d::window::{CanvasSetup, Window};
 use thiserror::Error;
 
 use self::acts::Act;
 use self::panel::{Panel, Shown};
 use self::pick::Ray;
 use self::source::{Source, open};
-use super::{AdapterError, Camera, CameraOptions, OverlayKind, OverlaySet, Overlays, Stage, find_adapter, light};
+use super::adapter::open_window_context;
+use super::{Adapter, AdapterError, Camera, CameraOptions, OverlayKind, OverlaySet, Overlays, Stage, light};
 use crate::experiment::{Command, Frame, LiveOptions, Prepared, PushRequest, Status};
 use crate::world::BodyRef;
 
@@ -126,7 +127,7 @@ pub fn show(
     item: Item,
     load: &dyn Fn(&Path) -> Result<Prepared, String>,
     options: WindowOptions,
-    opened: &dyn Fn(&str),
+    opened: &dyn Fn(&Adapter),
 ) -> Result<Closed, WindowError> {
     // everything that can go wrong goes wrong before there is a window
     let live = LiveOptions {
@@ -135,7 +136,6 @@ pub fn show(
         paused: true,
     };
     let (prepared, source) = open(&item, load, live).map_err(WindowError::Open)?;
-    let adapter = find_adapter()?;
     if cfg!(target_os = "linux")
         && ["DISPLAY", "WAYLAND_DISPLAY"]
             .iter()
@@ -143,7 +143,8 @@ pub fn show(
     {
         return Err(WindowError::NoDisplay);
     }
-    let mut window = open_window(&options)?;
+    let adapter = open_window_context()?;
+    let mut window = open_window(&options, &adapter)?;
     let show = Show::new(item, prepared, source, &options);
     show.source.command(Command::Pause);
     let mut app = App {
@@ -164,12 +165,16 @@ pub fn show(
     app.run(&mut window, &|| opened(&adapter))
 }
 
-fn open_window(options: &WindowOptions) -> Result<Window, WindowError> {
+fn open_window(options: &WindowOptions, adapter: &Adapter) -> Result<Window, WindowError> {
     let (width, height) = options.size;
     // kiss3d has no error for a display that cannot be reached
     let quiet = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
-    let opened = std::panic::catch_unwind(|| block_on(Window::new_with_size("ambler", width, height)));
+    let setup = CanvasSetup {
+        samples: adapter.num_samples(),
+        ..CanvasSetup::default()
+    };
+    let opened = std::panic::catch_unwind(|| block_on(Window::new_with_setup("ambler", width, height, setup)));
     std::panic::set_hook(quiet);
     let mut window = opened.map_err(|panic| {
         let text = panic.downcast_ref::<String>().cloned();

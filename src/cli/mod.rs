@@ -43,10 +43,10 @@ enum Command {
     Report(report::ReportArguments),
     /// Draw pictures of an experiment or of a run folder: PNG, contact sheet, GIF, frames
     #[cfg(feature = "viewer")]
-    Render(render::RenderArguments),
+    Render(Box<render::RenderArguments>),
     /// Watch an experiment live, or play back a run folder, in a window
     #[cfg(feature = "viewer")]
-    View(view::ViewArguments),
+    View(Box<view::ViewArguments>),
 }
 
 /// Done, or done with a result that counts as a failure.
@@ -54,6 +54,17 @@ enum Command {
 enum Verdict {
     Good,
     Bad,
+}
+
+/// Where nobody is logged in (containers, CI), Mesa's chooser among several graphics cards prints errors about a missing
+/// `XDG_RUNTIME_DIR` that are none; there is nothing to choose.
+#[cfg(feature = "viewer")]
+fn quiet_drivers() {
+    let unset = |name: &str| std::env::var_os(name).is_none();
+    if cfg!(target_os = "linux") && unset("XDG_RUNTIME_DIR") && unset("NODEVICE_SELECT") {
+        // SAFETY: the program has only this thread yet
+        unsafe { std::env::set_var("NODEVICE_SELECT", "1") };
+    }
 }
 
 /// What `ambler` does with the arguments it was called with.
@@ -73,9 +84,15 @@ pub fn main() -> ExitCode {
         Command::Bench(a) => bench::bench(a),
         Command::Report(a) => report::report(a),
         #[cfg(feature = "viewer")]
-        Command::Render(a) => render::render(a),
+        Command::Render(a) => {
+            quiet_drivers();
+            render::render(a)
+        }
         #[cfg(feature = "viewer")]
-        Command::View(a) => view::view(a),
+        Command::View(a) => {
+            quiet_drivers();
+            view::view(a)
+        }
     };
     match result {
         Ok(Verdict::Good) if print::output_lost() => ExitCode::from(1),

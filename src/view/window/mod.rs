@@ -270,11 +270,9 @@ impl App<'_> {
                     // the camera shall not turn
                     event.inhibited = true;
                 }
-                WindowEvent::MouseButton(MouseButton::Button1, Action::Release, _) => {
-                    if self.press != Press::Nothing {
-                        self.press = Press::Nothing;
-                        self.show.source.command(Command::Release);
-                    }
+                WindowEvent::MouseButton(MouseButton::Button1, Action::Release, _) if self.press != Press::Nothing => {
+                    self.press = Press::Nothing;
+                    self.show.source.command(Command::Release);
                 }
                 WindowEvent::CursorPos(x, y, _) => {
                     if let Press::Held { at } = self.press {

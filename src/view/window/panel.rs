@@ -290,8 +290,11 @@ const LINES: [egui::Color32; 2] = [
     egui::Color32::from_rgb(230, 120, 40),
 ];
 
+/// Name and values of a line; `None` where there is no value.
+type Values<'a> = (&'a str, &'a dyn Fn(&Sample) -> Option<f64>);
+
 fn plots(ui: &mut egui::Ui, history: &[Arc<Sample>], character: usize) {
-    let mut plot = |name: &str, lines: &[(&str, &dyn Fn(&Sample) -> Option<f64>)]| {
+    let mut plot = |name: &str, lines: &[Values]| {
         ui.small(name);
         let mut plot = Plot::new(name)
             .height(66.0)
@@ -315,7 +318,7 @@ fn plots(ui: &mut egui::Ui, history: &[Arc<Sample>], character: usize) {
             let values: Vec<_> = (curves.iter())
                 .map(|(line, value)| (*line, move |s: &Sample| s.characters.get(character).map(value)))
                 .collect();
-            let lines: Vec<(&str, &dyn Fn(&Sample) -> Option<f64>)> = values
+            let lines: Vec<Values> = values
                 .iter()
                 .map(|(line, value)| (*line, value as &dyn Fn(&Sample) -> Option<f64>))
                 .collect();

@@ -194,7 +194,9 @@ impl Camera {
         };
         self.applied = self.tracked;
         self.orbit.set_min_pitch(0.01);
-        self.orbit.set_max_pitch(PI as f32 - 0.01);
+        // the mouse shall not lead below the ground, where there is nothing to see
+        let lowest = if elevation < 0.0 { PI } else { FRAC_PI_2 };
+        self.orbit.set_max_pitch(lowest as f32 - 0.01);
         self.orbit.set_at(vec3(center + moved));
         self.orbit.set_yaw((FRAC_PI_2 - azimuth - self.heading) as f32);
         self.orbit.set_pitch((FRAC_PI_2 - elevation) as f32);

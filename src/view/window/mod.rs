@@ -29,8 +29,9 @@ use self::panel::{Panel, Shown};
 use self::pick::Ray;
 use self::source::{Source, open};
 use super::adapter::open_window_context;
-use super::{Adapter, AdapterError, Camera, CameraOptions, OverlayKind, OverlaySet, Overlays, Stage, light};
+use super::{Adapter, AdapterError, Camera, CameraOptions, OverlayKind, OverlaySet, Overlays, Stage, Studio, light};
 use crate::experiment::{Command, Frame, LiveOptions, Prepared, PushRequest, Status};
+use crate::files::write_atomic;
 use crate::world::BodyRef;
 
 pub use self::source::Item;
@@ -511,9 +512,24 @@ impl App<'_> {
         }
     }
 
+    /// The picture without the panel, drawn anew: what a window shows cannot be read back everywhere.
     fn write_picture(&mut self, window: &Window) {
         let path = self.free_name("picture", "png");
-        match window.snap_image().save(&path) {
+        let Show {
+            stage,
+            overlays,
+            camera,
+            frame,
+            ..
+        } = &mut self.show;
+        let drawn = Studio::open(window.width(), window.height())
+            .and_then(|mut studio| studio.draw(stage, overlays, camera, frame))
+            .map_err(|e| e.to_string());
+        let written = drawn.and_then(|picture| {
+            let png = picture.to_png().map_err(|e| e.to_string())?;
+            write_atomic(&path, &png).map_err(|e| e.to_string())
+        });
+        match written {
             Ok(()) => {
                 self.message = Some(format!("saved {}", path.display()));
                 self.saved.push(path);

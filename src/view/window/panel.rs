@@ -70,6 +70,7 @@ impl Panel {
         if self.help {
             keys(ctx, &mut self.help);
         }
+        legend(ctx, shown.overlays);
         if !self.open {
             return;
         }
@@ -245,6 +246,26 @@ impl Panel {
             });
         }
     }
+}
+
+/// The overlays that are on, their colours and keys, in the lower right corner.
+fn legend(ctx: &egui::Context, overlays: OverlaySet) {
+    egui::Area::new(egui::Id::new("legend"))
+        .anchor(egui::Align2::RIGHT_BOTTOM, [-6.0, -6.0])
+        .interactable(false)
+        .show(ctx, |ui| {
+            egui::Frame::popup(ui.style()).show(ui, |ui| {
+                for overlay in overlays.entries() {
+                    let color = egui::Color32::from_rgb(overlay.color.0, overlay.color.1, overlay.color.2);
+                    ui.horizontal(|ui| {
+                        let (mark, _) = ui.allocate_exact_size(egui::vec2(10.0, 10.0), egui::Sense::hover());
+                        ui.painter().rect_filled(mark, 2.0, color);
+                        ui.small(format!("{} ({})", overlay.label, overlay.key));
+                    });
+                }
+                ui.small("keys (F1)");
+            });
+        });
 }
 
 fn section(ui: &mut egui::Ui, title: &str, open: bool, content: impl FnOnce(&mut egui::Ui)) {

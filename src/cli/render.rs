@@ -47,7 +47,7 @@ impl From<CameraView> for View {
     }
 }
 
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 #[command(group = ArgGroup::new("what").required(true).args(["png", "sheet", "gif", "frames"]))]
 pub(super) struct RenderArguments {
     #[command(flatten)]
@@ -233,7 +233,27 @@ impl RenderArguments {
     }
 }
 
+/// Draws in a thread that ends with the process: see [`Studio`].
 pub(super) fn render(arguments: &RenderArguments) -> Result<Verdict, Failure> {
+    let arguments = arguments.clone();
+    let (sender, result) = std::sync::mpsc::channel();
+    let painter = std::thread::Builder::new().name("painter".into()).spawn(move || {
+        let _ = sender.send(draw(&arguments));
+        loop {
+            std::thread::park();
+        }
+    });
+    let failed = |message: String| Failure {
+        code: 1,
+        message,
+        hint: None,
+    };
+    painter.map_err(|e| failed(format!("no thread to draw in: {e}")))?;
+    let ended = "the thread that draws has ended; the message above says why";
+    result.recv().unwrap_or_else(|_| Err(failed(ended.into())))
+}
+
+fn draw(arguments: &RenderArguments) -> Result<Verdict, Failure> {
     let job = arguments.job()?;
     let fps = arguments.number("fps", arguments.fps, 0.1..=240.0)?;
     if matches!(job, Job::Gif { .. }) {
@@ -265,7 +285,7 @@ pub(super) fn render(arguments: &RenderArguments) -> Result<Verdict, Failure> {
         for warning in &prepared.warnings {
             note(format!("warning: {warning}"));
         }
-        Film::Live(LiveFilm::new(&prepared))
+        Film::Live(Box::new(LiveFilm::new(&prepared)))
     };
     let duration = film.duration();
     let within = |flag: &str, t: f64| {
@@ -337,7 +357,15 @@ impl<'a> Shooting<'a> {
         arguments: &RenderArguments,
     ) -> Result<Shooting<'a>, Failure> {
         let first = film.frame(0.0)?.unwrap_or_default();
-        let studio = Studio::open(size.0, size.1)?;
+        // a moving picture has enough of them to do without smooth edges where these cost four times as much
+        let still = arguments.png.is_some() || arguments.sheet.is_some();
+        let studio = match still {
+            true => Studio::open_smooth(size.0, size.1)?,
+            false => Studio::open(size.0, size.1)?,
+        };
+        if let Some(text) = studio.adapter().note {
+            note(format!("note: {text}"));
+        }
         let prepared = film.prepared();
         let mut stage = Stage::new(prepared);
         let mut overlays = Overlays::new(prepared, on);

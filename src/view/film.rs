@@ -5,7 +5,7 @@ use crate::world::StepError;
 
 /// Where pictures come from.
 pub enum Film<'a> {
-    Live(LiveFilm<'a>),
+    Live(Box<LiveFilm<'a>>),
     Recorded(Playback),
 }
 

@@ -118,6 +118,6 @@ impl<W: Write> GifWriter<W> {
 
     /// Ends the file.
     pub fn finish(self) -> Result<W, EncodeError> {
-        Ok(self.encoder.into_inner().map_err(gif::EncodingError::from)?)
+        Ok(self.encoder.into_inner()?)
     }
 }

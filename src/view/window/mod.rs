@@ -522,7 +522,7 @@ impl App<'_> {
             frame,
             ..
         } = &mut self.show;
-        let drawn = Studio::open(window.width(), window.height())
+        let drawn = Studio::open_smooth(window.width(), window.height())
             .and_then(|mut studio| studio.draw(stage, overlays, camera, frame))
             .map_err(|e| e.to_string());
         let written = drawn.and_then(|picture| {

@@ -204,7 +204,7 @@ fn every_overlay_appears_and_disappears_in_the_studio() {
     for overlay in &OVERLAYS {
         let on = scene.draw(&frame, OverlaySet::NONE.with(overlay.kind));
         assert!(
-            differing(&on, &bare) > 10,
+            differing(&on, &bare) > 4,
             "{}: {} pixels",
             overlay.name,
             differing(&on, &bare)

@@ -463,6 +463,8 @@ fn sheet(
             None => break,
         }
         progress.at(time);
+        // once is enough
+        shooting.legend = false;
     }
     let verdict = match (&shooting.film, shooting.film.error()) {
         (_, Some(error)) => format!("stopped by an error: {error}"),

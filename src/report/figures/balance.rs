@@ -254,7 +254,8 @@ pub fn from_above(view: &View) -> Made {
     };
     let all = || {
         let feet = prints.iter().flat_map(|p| &p.1);
-        (paths.iter().flat_map(|p| p.1.iter().chain(&p.2).flatten())).chain(feet)
+        let paths = paths.iter().flat_map(|p| p.1.iter().chain(&p.2).flatten());
+        paths.chain(feet).chain(&support)
     };
     let width = WIDTH - left - right;
     let (mut x, mut y) = (
@@ -368,8 +369,14 @@ fn snapshot(drawing: &mut Drawing, who: &Who, time: f64, [left, top]: [f64; 2], 
     let mass = points(who, "com", false).and_then(|p| *p.get(row)?);
     let pressure = points(who, "center_of_pressure", true).and_then(|p| *p.get(row)?);
     let (feet, loaded, support) = (moment.feet(), moment.loaded(), moment.support());
-    // around the feet and the centre of mass, at least 0.9 m wide
-    let seen: Vec<Point> = feet.iter().flatten().copied().chain(mass).collect();
+    // around all that is drawn, at least 0.9 m wide
+    let contacts = moment.contacts().unwrap_or_default();
+    let seen: Vec<Point> = (feet.iter().flatten().copied())
+        .chain(mass)
+        .chain(pressure)
+        .chain(support.iter().copied())
+        .chain(contacts)
+        .collect();
     let (mut x, mut y) = (
         Range::around(seen.iter().map(|p| p[0]), 0.2),
         Range::around(seen.iter().map(|p| p[1]), 0.2),

@@ -4,7 +4,8 @@ use std::io::Write;
 
 use thiserror::Error;
 
-use super::Picture;
+use super::colors::{self, Rgb};
+use super::{OVERLAYS, Picture};
 
 /// A picture could not be put into a file's format.
 #[derive(Debug, Error)]
@@ -34,13 +35,29 @@ const AS_BEFORE: u8 = COLORS as u8;
 /// Bits per channel of the table from colours to the palette.
 const BITS: u32 = 6;
 
+/// Colours that may appear after the first frame: overlays in light and shade, props, and ghosts before what they cover.
+fn expected_colors() -> Vec<Rgb> {
+    let shaded = |color: &Rgb| [*color, color.mixed(Rgb(0, 0, 0), 0.4)];
+    let behind = [
+        colors::LEFT,
+        colors::RIGHT,
+        colors::MIDDLE[0],
+        colors::GROUND,
+        colors::SKY,
+    ];
+    (OVERLAYS.iter().map(|o| &o.color).chain(&colors::PROPS))
+        .flat_map(shaded)
+        .chain(behind.map(|b| b.mixed(colors::GHOST, 0.35)))
+        .collect()
+}
+
 /// An endless GIF that is written as it is drawn.
 ///
-/// All frames share the palette of the first one, so that nothing flickers; what does not change from one frame to the next is
+/// All frames share a palette, that of the first one and of what may appear later, so that nothing flickers; what does not change from one frame to the next is
 /// left out, which makes the file small.
 pub struct GifWriter<W: Write> {
     encoder: gif::Encoder<W>,
-    quantizer: color_quant::NeuQuant,
+    palette: Vec<[u8; 3]>,
     table: Vec<Option<u8>>,
     before: Vec<u8>,
     size: (u16, u16),
@@ -60,14 +77,17 @@ impl<W: Write> GifWriter<W> {
             .flat_map(|p| p.rgb.chunks_exact(3))
             .flat_map(|p| [p[0], p[1], p[2], 255])
             .collect();
-        let quantizer = color_quant::NeuQuant::new(3, COLORS, &rgba);
-        let mut palette = quantizer.color_map_rgb();
-        palette.resize(3 * (COLORS + 1), 0);
-        let mut encoder = gif::Encoder::new(to, size.0, size.1, &palette)?;
+        let expected = expected_colors();
+        let quantizer = color_quant::NeuQuant::new(3, COLORS - expected.len(), &rgba);
+        let mut bytes = quantizer.color_map_rgb();
+        bytes.extend(expected.iter().flat_map(|c| [c.0, c.1, c.2]));
+        let palette = bytes.chunks_exact(3).map(|c| [c[0], c[1], c[2]]).collect();
+        bytes.resize(3 * (COLORS + 1), 0);
+        let mut encoder = gif::Encoder::new(to, size.0, size.1, &bytes)?;
         encoder.set_repeat(gif::Repeat::Infinite)?;
         Ok(GifWriter {
             encoder,
-            quantizer,
+            palette,
             table: vec![None; 1 << (3 * BITS)],
             before: Vec::new(),
             size,
@@ -85,10 +105,10 @@ impl<W: Write> GifWriter<W> {
             pixels.push(*entry.get_or_insert_with(|| {
                 // the middle of the colours that share this entry
                 let middle = |c: u8| (c >> (8 - BITS) << (8 - BITS)) | (1 << (7 - BITS));
-                let index = self
-                    .quantizer
-                    .index_of(&[middle(p[0]), middle(p[1]), middle(p[2]), 255]);
-                index.min(COLORS - 1) as u8
+                let wanted = [middle(p[0]), middle(p[1]), middle(p[2])];
+                let off = |c: &[u8; 3]| (0..3).map(|i| u32::from(c[i].abs_diff(wanted[i])).pow(2)).sum::<u32>();
+                let nearest = self.palette.iter().enumerate().min_by_key(|(_, c)| off(c));
+                nearest.map_or(0, |(i, _)| i) as u8
             }));
         }
         let changed: Vec<u8> = match self.before.len() == pixels.len() {

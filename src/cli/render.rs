@@ -224,6 +224,14 @@ impl RenderArguments {
         }
     }
 
+    /// What a legend explains: what was asked for by name.
+    fn legend(&self, on: OverlaySet) -> OverlaySet {
+        match self.overlays.is_some() && !self.plain {
+            true => on,
+            false => OverlaySet::NONE,
+        }
+    }
+
     fn size(&self, job: &Job) -> (u32, u32) {
         self.size.unwrap_or(match job {
             Job::Png { .. } | Job::Frames { .. } => (800, 600),
@@ -265,7 +273,7 @@ fn draw(arguments: &RenderArguments) -> Result<Verdict, Failure> {
     let (camera, overlays) = (arguments.camera()?, arguments.overlays()?);
     let size = arguments.size(&job);
     if let Job::Sheet { cells, .. } = job {
-        let (w, h) = Sheet::size(cells, size);
+        let (w, h) = Sheet::size(cells, size, arguments.legend(overlays));
         if w * h > LARGEST_SHEET {
             return Err(Failure::input(format!(
                 "a sheet of {cells} pictures of {}x{} has {w}x{h} pixels; expected at most {LARGEST_SHEET} in all",
@@ -316,7 +324,7 @@ fn draw(arguments: &RenderArguments) -> Result<Verdict, Failure> {
         Job::Sheet { file, cells } => sheet(
             &mut shooting,
             &file,
-            cells,
+            (cells, arguments.legend(overlays)),
             (from, to),
             recorded_fall(path),
             &progress,
@@ -344,7 +352,7 @@ struct Shooting<'a> {
     /// Until when camera and trails know the experiment.
     seen: f64,
     stamp: bool,
-    legend: bool,
+    legend: OverlaySet,
     first: Frame,
 }
 
@@ -363,7 +371,7 @@ impl<'a> Shooting<'a> {
             true => Studio::open_smooth(size.0, size.1)?,
             false => Studio::open(size.0, size.1)?,
         };
-        if let Some(text) = studio.adapter().note {
+        if let (Some(text), false) = (studio.adapter().note, arguments.quiet) {
             note(format!("note: {text}"));
         }
         let prepared = film.prepared();
@@ -373,7 +381,6 @@ impl<'a> Shooting<'a> {
         let aside = camera.left() * arguments.ghost_offset;
         stage.ghost_offset = aside.as_vec3();
         overlays.ghost_offset = aside;
-        let named = arguments.overlays.is_some();
         Ok(Shooting {
             film,
             studio,
@@ -382,7 +389,11 @@ impl<'a> Shooting<'a> {
             camera,
             seen: 0.0,
             stamp: !arguments.plain,
-            legend: named && !arguments.plain,
+            // a sheet has one for all its cells
+            legend: match arguments.sheet {
+                Some(_) => OverlaySet::NONE,
+                None => arguments.legend(on),
+            },
             first,
         })
     }
@@ -408,9 +419,7 @@ impl<'a> Shooting<'a> {
         };
         self.look(&frame);
         let mut picture = (self.studio).draw(&mut self.stage, &self.overlays, &mut self.camera, &frame)?;
-        if self.legend {
-            picture.legend(self.overlays.on);
-        }
+        picture.legend(self.legend);
         if self.stamp {
             picture.stamp(time);
         }
@@ -444,7 +453,7 @@ fn png(shooting: &mut Shooting, file: &Path, at: f64) -> Result<String, Failure>
 fn sheet(
     shooting: &mut Shooting,
     file: &Path,
-    cells: u32,
+    (cells, legend): (u32, OverlaySet),
     (from, to): (f64, f64),
     recorded_fall: Option<f64>,
     progress: &Progress,
@@ -453,7 +462,7 @@ fn sheet(
     let prepared = shooting.film.prepared();
     let spec = &prepared.spec;
     let title = format!("{}: {} engine, {} Hz", prepared.name, spec.engine.name(), spec.rate_hz);
-    let mut sheet = Sheet::new(cells, shooting.studio.size(), &title);
+    let mut sheet = Sheet::new(cells, shooting.studio.size(), &title, legend);
     for cell in 0..cells {
         let time = from + (to - from) * f64::from(cell) / f64::from(cells.max(2) - 1);
         refuse_stop(stop)?;
@@ -463,8 +472,6 @@ fn sheet(
             None => break,
         }
         progress.at(time);
-        // once is enough
-        shooting.legend = false;
     }
     let verdict = match (&shooting.film, shooting.film.error()) {
         (_, Some(error)) => format!("stopped by an error: {error}"),

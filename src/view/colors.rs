@@ -26,10 +26,16 @@ pub(super) const PROPS: [Rgb; 6] = [
 ];
 pub(super) const GHOST: Rgb = Rgb(0, 150, 110);
 pub(super) const GROUND: Rgb = Rgb(176, 180, 184);
-pub(super) const TERRAIN: Rgb = Rgb(150, 152, 156);
+/// Everything that stands on the ground or leans.
+pub(super) const TERRAIN: Rgb = Rgb(164, 154, 136);
 pub(super) const PLATFORM: Rgb = Rgb(112, 124, 140);
 pub(super) const SKY: Rgb = Rgb(222, 232, 242);
 pub(super) const GRID: Rgb = Rgb(104, 110, 118);
+
+/// Colour of a plane whose normal rises by this much: level ground, or a slope.
+pub(super) fn ground(rise: f64) -> Rgb {
+    if rise > 0.9999 { GROUND } else { TERRAIN }
+}
 
 impl Rgb {
     /// The colour as light, the way the film holds it before it is developed (gamma 2.2).

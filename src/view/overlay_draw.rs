@@ -94,7 +94,7 @@ impl Overlays {
 
     /// Draws what a hand does: a line from where it holds to where it pulls.
     pub fn draw_hand(&self, window: &mut Window, camera: &OrbitCamera3d, at: DVec3, goal: DVec3) {
-        let mut pen = Pen::new(window, camera);
+        let mut pen = Pen::new(window, camera, 1);
         pen.through(true);
         pen.line(at, goal, color(OverlayKind::Pushes), 1.0);
         pen.mark(at, 3.0, color(OverlayKind::Pushes));
@@ -103,7 +103,12 @@ impl Overlays {
 
     /// Draws everything that is on into the next frame of a window, as `camera` sees it.
     pub fn draw(&self, window: &mut Window, camera: &OrbitCamera3d, frame: &Frame) {
-        let mut pen = Pen::new(window, camera);
+        self.draw_fine(window, camera, frame, 1);
+    }
+
+    /// The same for a picture that will be made smaller by `fineness`.
+    pub(super) fn draw_fine(&self, window: &mut Window, camera: &OrbitCamera3d, frame: &Frame, fineness: u32) {
+        let mut pen = Pen::new(window, camera, fineness);
         if self.on.has(OverlayKind::Grid) {
             self.grid(pen.through(false), frame);
         }
@@ -228,15 +233,23 @@ impl Overlays {
         best
     }
 
-    /// Lines each metre, heavier each five, fading away from the character.
+    /// Lines each metre, heavier each five, fading away from the character; on hills about each half metre, to show their shape.
     fn grid(&self, pen: &mut Pen, frame: &Frame) {
         let here = frame.characters.first().map_or(DVec3::ZERO, |c| c.center_of_mass);
         for terrain in &self.world.terrain {
+            if let TerrainShape::Heightfield { heights, size } = &terrain.shape {
+                let place = |p: DVec3| terrain.position + terrain.rotation * (p + DVec3::Y * LIFT);
+                for line in lines_on_heightfield(heights, *size) {
+                    let line: Vec<_> = line.into_iter().map(place).collect();
+                    pen.path(&line, colors::TERRAIN.mixed(colors::GRID, 0.6), 1.0, 0.7);
+                }
+            }
             if terrain.shape != TerrainShape::Ground {
                 continue;
             }
             let local = terrain.rotation.conjugate() * (here - terrain.position);
             let place = |x: f64, z: f64| terrain.position + terrain.rotation * DVec3::new(x, LIFT, z);
+            let below = colors::ground((terrain.rotation * DVec3::Y).y);
             let (cx, cz) = (local.x.round() as i64, local.z.round() as i64);
             let reach = GRID_REACH as f64;
             // pieces of four metres, each with the strength of its middle
@@ -245,7 +258,7 @@ impl Overlays {
                 let strength = (1.0 - away).max(0.0) as f32;
                 let (share, width) = if heavy { (1.0, 1.3) } else { (0.6, 0.7) };
                 if strength > 0.05 {
-                    let color = colors::GROUND.mixed(colors::GRID, share * strength);
+                    let color = below.mixed(colors::GRID, share * strength);
                     pen.path(&[a, b], color, 1.0, width);
                 }
             };
@@ -275,6 +288,26 @@ impl Overlays {
             }
         }
     }
+}
+
+/// Rows and columns of a heightfield about half a metre apart, as points in its own frame.
+fn lines_on_heightfield(heights: &[Vec<f64>], size: [f64; 2]) -> Vec<Vec<DVec3>> {
+    const APART: f64 = 0.5;
+    let (rows, columns) = (heights.len(), heights.first().map_or(0, Vec::len));
+    let cell = |n: usize, size: f64| size / (n.max(2) - 1) as f64;
+    let (along_z, along_x) = (cell(rows, size[1]), cell(columns, size[0]));
+    let step = |cell: f64| (APART / cell).round().max(1.0) as usize;
+    let point = |r: usize, c: usize| {
+        let (x, z) = (c as f64 * along_x - 0.5 * size[0], r as f64 * along_z - 0.5 * size[1]);
+        DVec3::new(x, heights[r][c], z)
+    };
+    let across = (0..rows)
+        .step_by(step(along_z))
+        .map(|r| (0..columns).map(|c| point(r, c)).collect());
+    let down = (0..columns)
+        .step_by(step(along_x))
+        .map(|c| (0..rows).map(|r| point(r, c)).collect());
+    across.chain(down).collect()
 }
 
 /// The axes about which joints turn, at the joints.

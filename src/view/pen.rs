@@ -23,8 +23,10 @@ pub(super) struct Pen<'a> {
 }
 
 impl<'a> Pen<'a> {
-    pub fn new(window: &'a mut Window, camera: &OrbitCamera3d) -> Pen<'a> {
+    /// With `fineness` pixels of the window for each pixel that will be seen, along a side.
+    pub fn new(window: &'a mut Window, camera: &OrbitCamera3d, fineness: u32) -> Pen<'a> {
         let size = window.size();
+        let fineness = fineness as f32;
         let eye = camera.eye();
         let forward = (camera.at() - eye).normalize_or(Vec3::NEG_Z);
         let right = forward.cross(Vec3::Y).normalize_or(Vec3::X);
@@ -35,7 +37,7 @@ impl<'a> Pen<'a> {
             up: right.cross(forward),
             focal: 0.5 * size.y as f32 / half,
             // 1.3 pixels in 300 rows, 2.2 in 600
-            unit: (0.7 + size.y as f32 / 400.0).clamp(1.0, 6.0),
+            unit: fineness * (0.7 + size.y as f32 / fineness / 400.0).clamp(1.0, 6.0),
             through: true,
             window,
         }

@@ -104,7 +104,7 @@ impl Studio {
         frame: &Frame,
     ) -> Result<Picture, PictureError> {
         stage.show(frame, overlays.on);
-        overlays.draw(self.surface.window_mut(), camera.orbit(), frame);
+        overlays.draw_fine(self.surface.window_mut(), camera.orbit(), frame, self.oversampling);
         kiss3d::pollster::block_on(self.surface.render_3d(stage.scene_mut(), camera.orbit_mut()));
         let image = self.surface.snap_image();
         let picture = Picture {

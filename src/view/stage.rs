@@ -74,7 +74,7 @@ impl Stage {
                 _ => continue,
             };
             let color = match terrain.shape {
-                TerrainShape::Ground => colors::GROUND,
+                TerrainShape::Ground => colors::ground((terrain.rotation * DVec3::Y).y),
                 _ => colors::TERRAIN,
             };
             node.set_color_recursive(color.with_alpha(1.0));

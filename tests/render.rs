@@ -9,7 +9,9 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use ambler::experiment::{Frame, LoadedSpec, Prepared, RunFolder, RunOptions, Simulation};
-use ambler::view::{Camera, CameraOptions, OVERLAYS, OverlayKind, OverlaySet, Overlays, Picture, Stage, Studio, View};
+use ambler::view::{
+    Camera, CameraOptions, OVERLAYS, OverlayKind, OverlaySet, Overlays, Picture, Sheet, Stage, Studio, View,
+};
 use glam::DVec3;
 
 const SIZE: (u32, u32) = (240, 180);
@@ -224,7 +226,8 @@ fn between_two_moments_the_picture_is_another_in_the_studio() {
     let prepared = prepare(PUSHED);
     let (a, b) = (frame_at(&prepared, 0.7), frame_at(&prepared, 1.3));
     let mut scene = Scene::new(&prepared, &a, View::Front);
-    let pictures = [a.clone(), a.between(&b, 1.0), b].map(|f| scene.draw(&f, OverlaySet::NONE));
+    let middle = a.between(&b, 1.0);
+    let pictures = [a, middle, b].map(|f| scene.draw(&f, OverlaySet::NONE));
     assert!(differing(&pictures[0], &pictures[1]) > 50 && differing(&pictures[1], &pictures[2]) > 50);
 }
 
@@ -313,18 +316,49 @@ fn a_run_is_drawn_as_its_experiment() {
     assert!(error.contains("--set"), "{error}");
 }
 
+fn cut(picture: &Picture, (x, y): (u32, u32), (width, height): (u32, u32)) -> Picture {
+    let pixels = (y..y + height).flat_map(|v| (x..x + width).map(move |u| (u, v)));
+    Picture {
+        width,
+        height,
+        rgb: pixels.flat_map(|(u, v)| picture.pixel(u, v)).collect(),
+    }
+}
+
+#[test]
+fn a_gif_has_the_colours_of_what_appears_later() {
+    // a push that begins after the first frame is red, although nothing red is in the first frame
+    let red = |p: &&[u8]| p[3] > 0 && p[0] > 180 && p[1] < 60 && p[2] < 70;
+    let folder = Folder::new();
+    folder.good("pushed.toml --gif --out w.gif --size 160x120 --fps 10 --to 0.6 --camera front -q");
+    let mut options = gif::DecodeOptions::new();
+    options.set_color_output(gif::ColorOutput::RGBA);
+    let mut decoder = options
+        .read_info(std::fs::File::open(folder.path("w.gif")).unwrap())
+        .unwrap();
+    let mut reds = Vec::new();
+    while let Some(frame) = decoder.read_next_frame().unwrap() {
+        reds.push(frame.buffer.chunks_exact(4).filter(red).count());
+    }
+    assert!(reds[0] == 0 && reds[6] >= 8, "{reds:?}");
+}
+
 #[test]
 fn a_sheet_has_its_cells_and_a_gif_its_frames() {
     // cells differ; the GIF has the size, number of pictures and length that were asked for, and goes round
     let folder = Folder::new();
     folder.good("pushed.toml --sheet 6 --size 100x80 --out sheet.png -q");
     let sheet = png(&folder.path("sheet.png"));
-    assert!(
-        sheet.width >= 300 && sheet.height >= 160,
-        "{}x{}",
-        sheet.width,
-        sheet.height
-    );
+    let cell = (100, 80);
+    let (width, height) = Sheet::size(6, cell, OverlaySet::NONE);
+    assert_eq!((u64::from(sheet.width), u64::from(sheet.height)), (width, height));
+    let layout = Sheet::new(6, cell, "", OverlaySet::NONE);
+    let cells: Vec<_> = (0..6).map(|i| cut(&sheet, layout.corner(i), cell)).collect();
+    for (i, a) in cells.iter().enumerate() {
+        for (j, b) in cells[..i].iter().enumerate() {
+            assert!(differing(a, b) > 10, "cells {i} and {j} are the same");
+        }
+    }
     folder.good("pushed.toml --gif --size 96x72 --fps 12 --from 0.5 --to 2.5 --speed 2 --out a.gif -q");
     let mut options = gif::DecodeOptions::new();
     options.set_color_output(gif::ColorOutput::RGBA);

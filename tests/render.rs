@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ambler::experiment::{Frame, LoadedSpec, Prepared, RunFolder, RunOptions, Simulation};
 use ambler::view::{
     Camera, CameraOptions, OVERLAYS, OverlayKind, OverlaySet, Overlays, Picture, Sheet, Stage, Studio, View,
 };
-use glam::DVec3;
+use glam::{DVec3, Vec3};
 
 const SIZE: (u32, u32) = (240, 180);
 
@@ -183,6 +183,27 @@ fn the_ghost_stands_where_the_reference_is_in_the_studio() {
     let [r, g, _] = with.pixel(x as u32, y as u32).map(i32::from);
     assert!(g > r + 5, "{r} {g}");
     assert!(differing(&with, &without) > 500);
+    // nowhere else: every pixel it changes is near the middle of a body of the reference
+    let reference = &frame.characters[0].reference;
+    let places: Vec<_> = (reference.iter().zip(&character.bodies))
+        .map(|(pose, body)| scene.camera.project(pose.place(body.center_of_mass), SIZE).unwrap())
+        .collect();
+    for (i, (a, b)) in with.rgb.chunks_exact(3).zip(without.rgb.chunks_exact(3)).enumerate() {
+        let changed = a.iter().zip(b).any(|(a, b)| a.abs_diff(*b) > 8);
+        let (x, y) = ((i % SIZE.0 as usize) as f64, (i / SIZE.0 as usize) as f64);
+        // half a thigh is 0.25 m, and 100 pixels are 1 m
+        let near = || {
+            places
+                .iter()
+                .any(|p| (p[0] - x).abs() < 18.0 && (p[1] - y).abs() < 30.0)
+        };
+        assert!(!changed || near(), "the ghost is at {x}, {y}, far from the reference");
+    }
+    // shifted it is there no more, and what is off cannot be shifted
+    scene.stage.ghost_offset = Vec3::new(0.8, 0.0, 0.0);
+    let aside = scene.draw(&frame, OverlaySet::NONE.with(OverlayKind::Ghost));
+    assert_ne!(aside.pixel(x as u32, y as u32), with.pixel(x as u32, y as u32));
+    assert!(scene.draw(&frame, OverlaySet::NONE) == without);
 }
 
 #[test]
@@ -384,7 +405,9 @@ fn a_sheet_has_its_cells_and_a_gif_its_frames() {
     let again = folder.render("pushed.toml --frames film --size 64x48 --fps 10 --to 0.3 -q");
     assert_eq!(again.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&again.stderr).contains("--force"));
-    folder.good("pushed.toml --frames film --size 64x48 --fps 10 --to 0.3 -q --force");
+    // of the longer sequence nothing is left
+    folder.good("pushed.toml --frames film --size 64x48 --fps 10 --to 0.1 -q --force");
+    assert_eq!(std::fs::read_dir(folder.path("film")).unwrap().count(), 2);
 }
 
 #[test]
@@ -507,13 +530,17 @@ fn an_interrupted_film_leaves_nothing() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    std::thread::sleep(Duration::from_millis(2500));
-    assert!(child.try_wait().unwrap().is_none());
+    let begun = Instant::now();
+    while folder.files().len() < 2 {
+        assert!(begun.elapsed() < Duration::from_secs(60), "it does not begin to write");
+        assert!(child.try_wait().unwrap().is_none(), "{INSTALL}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
     let asked = Command::new("kill")
         .args(["-INT", &child.id().to_string()])
         .status()
         .unwrap();
     assert!(asked.success());
-    assert_ne!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(child.wait().unwrap().code(), Some(1));
     assert_eq!(folder.files(), ["pushed.toml"]);
 }

@@ -2,7 +2,7 @@
 //!
 //! In: an [`Item`] and how to load it. Out: a [`Closed`] report. Physics runs on a thread of its own
 //! ([`Live`](crate::experiment::Live)); nothing here can slow it down or change it but by a
-//! [`Command`](crate::experiment::Command).
+//! [`Command`].
 //!
 //! ```text
 //! mouse, keys, panel → Act → Command → Live (thread) → picture → Stage, Overlays, Panel → window

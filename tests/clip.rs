@@ -472,6 +472,16 @@ fn reading_in_parts_notices_what_reading_the_whole_notices() {
         assert!(ClipReader::open(&folder.path().join("f")).is_err(), "byte {i}");
         agree(&with_checksum(flipped), "forged");
     }
+    // an index that promises samples where there is no segment
+    let mut nothing = ClipFile::new("nothing", Skeleton::default(), Rate::FrameTime(0.1));
+    nothing.add_scalar("x", "m");
+    let mut bytes = nothing.to_bytes().unwrap();
+    agree(&bytes, "empty");
+    let index = bytes.windows(4).position(|w| w == b"INDX").unwrap();
+    bytes[index + 12] = 5;
+    agree(&with_checksum(bytes.clone()), "promised");
+    std::fs::write(&path, with_checksum(bytes)).unwrap();
+    assert!(ClipReader::open(&path).is_err());
 }
 
 #[test]

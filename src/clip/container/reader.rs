@@ -115,7 +115,8 @@ impl ClipReader {
             && (found.iter().zip(&index)).all(|(place, (offset, _))| place.offset == *offset + CHUNK_HEAD as u64)
             && index.first().is_none_or(|(_, first)| *first == 0)
             && index.windows(2).all(|pair| pair[0].1 < pair[1].1)
-            && index.last().is_none_or(|(_, first)| *first < samples);
+            // without segments there are no samples
+            && index.last().map_or(samples == 0, |(_, first)| *first < samples);
         if !agrees {
             return Err(index_cursor.malformed("an index of the segments", "another one".into()));
         }

@@ -7,6 +7,7 @@ use clap::Args;
 use super::Verdict;
 use super::print::{Failure, out};
 use crate::character::{self, Character, Finding, Severity};
+use crate::clip::{ClipFile, ClipReader};
 use crate::control::{Track, body_poses, joint_rotation};
 use crate::experiment::{Actor, ActorController, LoadedSpec, Prepared, read_motion};
 use crate::files;
@@ -78,6 +79,16 @@ fn kind(path: &Path) -> Result<Kind, Failure> {
 }
 
 fn check_motion(path: &Path) -> Result<Verdict, Failure> {
+    if let Some(tracks) = only_tracks(path) {
+        out(format!("{} (clip without poses): good", path.display()));
+        out(format!(
+            "  {}, {}, {:.2} s",
+            counted(tracks.scalar_tracks.len() + tracks.vector_tracks.len(), "track"),
+            counted(tracks.samples(), "sample"),
+            tracks.samples().saturating_sub(1) as f64 * tracks.rate.frame_time()
+        ));
+        return Ok(Verdict::Good);
+    }
     let (clip, warnings) = read_motion(path, None, None)?;
     out(format!(
         "{} (motion): {}",
@@ -94,6 +105,17 @@ fn check_motion(path: &Path) -> Result<Verdict, Failure> {
         clip.duration()
     ));
     Ok(Verdict::Good)
+}
+
+/// A clip that nobody could follow, like the recording of props; what cannot be read is for others to explain.
+fn only_tracks(path: &Path) -> Option<ClipFile> {
+    let is_clip = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("clip"));
+    // the head first, so that motion is not read twice
+    let head = is_clip.then(|| ClipReader::open(path).ok())??;
+    match head.head().skeleton.joints.is_empty() {
+        true => ClipFile::read(path).ok(),
+        false => None,
+    }
 }
 
 fn check_experiment(path: &Path) -> Result<Verdict, Failure> {

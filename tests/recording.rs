@@ -141,6 +141,107 @@ fn props_alone_are_recorded_and_played() {
         assert_eq!(playback.sample(i).unwrap().props, frame.props);
     }
     assert!(frames[0].props[0][0].position.y > frames[20].props[0][0].position.y);
+    // nobody could follow it as a motion, but it is a good clip
+    let clip = folder.path().join("r/motion.clip");
+    let check = || {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_ambler"));
+        command.arg("check").arg(&clip).output().unwrap()
+    };
+    let checked = check();
+    let words = String::from_utf8_lossy(&checked.stdout).into_owned();
+    assert!(
+        checked.status.success() && words.contains("2 tracks, 61 samples, 1.00 s"),
+        "{words}"
+    );
+    let bytes = std::fs::read(&clip).unwrap();
+    std::fs::write(&clip, &bytes[..bytes.len() - 9]).unwrap();
+    assert_eq!(check().status.code(), Some(2));
+}
+
+#[test]
+fn whatever_things_are_called_their_run_is_kept_whole() {
+    // names that no file could have are cut, names that nobody could tell apart are refused before anything is simulated
+    let who = |name: &str, x: usize| {
+        format!("[[characters]]\nfile = \"humanoid.toml\"\nname = {name:?}\nposition = [{x}, 0, 0]\n")
+    };
+    let long = "é/".repeat(400);
+    let (second, third) = (format!("{long}b"), format!("{long}c"));
+    let prepared = prepare(&format!(
+        "duration_s = 0.1\n{}{}{}",
+        who("motion", 0),
+        who(&second, 2),
+        who(&third, 4)
+    ));
+    let folder = tempfile::tempdir().unwrap();
+    run_into(&prepared, &folder.path().join("r"));
+    assert!(folder.path().join("r/summary.json").is_file());
+    let mut playback = Playback::open(&folder.path().join("r")).unwrap();
+    let x = |c: &ambler::experiment::CharacterFrame| c.bodies[0].position.x.round();
+    let places: Vec<f64> = playback.sample(0).unwrap().characters.iter().map(x).collect();
+    assert_eq!(places, [0.0, 2.0, 4.0]);
+
+    let ball = |name: &str| format!("[[props]]\nkind = \"sphere\"\nmass = 1\nradius = 0.1\n{name}");
+    for text in [
+        ball("name = \"ball\"\n").repeat(2),
+        // the second one is called so without a name of its own
+        ball("name = \"prop1\"\n") + &ball(""),
+    ] {
+        let spec = LoadedSpec::parse(&format!("format = 1\nduration_s = 1\n{text}"), "test", ".".into(), &[]).unwrap();
+        let error = Prepared::new(&spec).err().unwrap().to_string();
+        assert!(error.contains("props[1]") && error.contains("two props"), "{error}");
+    }
+}
+
+#[test]
+fn of_many_pushes_at_once_the_strongest_are_recorded() {
+    // however many disturbances an experiment has, a sample has 24 places, and those that act come first
+    let mut text = "duration_s = 0.1\n[character]\nfile = \"humanoid.toml\"\n".to_string();
+    for i in 0..11_000 {
+        // 30 at first, the others one by one long after the end of the first
+        let (time, force) = if i < 30 { (0.0, 1 + i * 7 % 30) } else { (0.09, 0) };
+        text +=
+            &format!("[[disturbances]]\ntime_s = {time}\nduration_s = 0.05\nforce_n = {force}\ndirection = \"up\"\n");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    run_into(&prepare(&text), &folder.path().join("r"));
+    let clip = ClipFile::read(&folder.path().join("r/motion.clip")).unwrap();
+    let track = clip.vector("pushes").unwrap();
+    assert_eq!(track.arity, 24 * 6);
+    let recorded: Vec<f64> = track.sample(1).unwrap().chunks_exact(6).map(|p| p[4].round()).collect();
+    let acting: Vec<f64> = (0..30)
+        .map(|i| f64::from(1 + i * 7 % 30))
+        .filter(|f| *f > 6.0)
+        .collect();
+    assert_eq!(recorded, acting);
+    let mut playback = Playback::open(&folder.path().join("r")).unwrap();
+    assert_eq!(playback.sample(1).unwrap().pushes.len(), 24);
+}
+
+#[test]
+fn a_repeated_run_replaces_everything_that_came_of_the_earlier_one() {
+    // results and their report go before the new run begins; what cannot be written is an error about the folder
+    let prepared = lively(0.4);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r");
+    run_into(&prepared, &path);
+    for name in ["report.html", "motion_gone.clip", "note.txt"] {
+        std::fs::write(path.join(name), "of the earlier run").unwrap();
+    }
+    RunFolder::at(&path, true).unwrap().begin(&prepared).unwrap();
+    let mut left: Vec<_> = (std::fs::read_dir(&path).unwrap())
+        .map(|e| e.unwrap().file_name().into_string().unwrap())
+        .collect();
+    left.sort();
+    assert_eq!(left, ["experiment.toml", "inputs", "note.txt", "run.log"]);
+
+    let input = path.join("inputs/humanoid.toml");
+    std::fs::remove_file(&input).unwrap();
+    std::fs::create_dir(&input).unwrap();
+    let error = RunFolder::at(&path, true).unwrap().begin(&prepared).unwrap_err();
+    assert!(
+        matches!(&error, ambler::experiment::ExperimentError::Folder(m) if m.contains("humanoid.toml")),
+        "{error:?}"
+    );
 }
 
 #[test]

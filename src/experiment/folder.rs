@@ -14,6 +14,8 @@ pub(super) const EXPERIMENT: &str = "experiment.toml";
 const LOG: &str = "run.log";
 pub(super) const METRICS: &str = "metrics.csv";
 const SUMMARY: &str = "summary.json";
+/// What `ambler report` makes of the results.
+const REPORT: &str = "report.html";
 
 /// Whether a file of a run folder holds results, or what a killed run had of them.
 fn is_result(path: &Path) -> bool {
@@ -25,7 +27,7 @@ fn is_result(path: &Path) -> bool {
         let (stem, ending) = rest.rsplit_once('.').unwrap_or((rest, ""));
         (stem.is_empty() || stem.starts_with('_')) && matches!(ending, "clip" | "bvh")
     });
-    name == METRICS || of_character
+    name == METRICS || name == REPORT || of_character
 }
 
 /// A folder that belongs to one run.
@@ -35,9 +37,12 @@ pub struct RunFolder {
     log: Vec<String>,
 }
 
+/// Bytes of a name in a file name: most file systems take 255 in all.
+const LONGEST_NAME: usize = 200;
+
 /// A name as part of a file name.
 pub(super) fn file_name(name: &str) -> String {
-    let name: String = name
+    let mut name: String = name
         .chars()
         .map(|c| {
             if c.is_alphanumeric() || c == '-' || c == '_' {
@@ -47,6 +52,7 @@ pub(super) fn file_name(name: &str) -> String {
             }
         })
         .collect();
+    name.truncate(name.floor_char_boundary(LONGEST_NAME));
     if name.is_empty() { "experiment".into() } else { name }
 }
 
@@ -120,7 +126,8 @@ impl RunFolder {
     }
 
     fn write(&self, name: &str, bytes: &[u8]) -> Result<(), ExperimentError> {
-        Ok(write_atomic(&self.path.join(name), bytes)?)
+        let path = self.path.join(name);
+        write_atomic(&path, bytes).map_err(|e| ExperimentError::Folder(format!("cannot write the results: {e}")))
     }
 
     /// Writes the experiment with copies of all files it names, so that it can be run again from here.

@@ -130,7 +130,14 @@ impl Prepared {
         let mut prop_names = Vec::new();
         for (i, prop) in spec.props.iter().enumerate() {
             scene.props.push(scene::prop(prop, i, folder)?);
-            prop_names.push(scene::prop_name(prop, i));
+            let name = scene::prop_name(prop, i);
+            if prop_names.contains(&name) {
+                return Err(loaded.error(Problem {
+                    key: format!("props[{i}].name"),
+                    message: format!("two props are called \"{name}\"; give each a `name` of its own"),
+                }));
+            }
+            prop_names.push(name);
         }
 
         let specs = spec.actors();

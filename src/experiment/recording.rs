@@ -16,6 +16,9 @@ pub(super) const CONTACT_SLOTS: usize = 24;
 /// Numbers of a contact: point, force, body, whether the character touches itself.
 pub(super) const CONTACT_NUMBERS: usize = 8;
 
+/// Pushes kept of a frame; if more act at once, the weakest are left out.
+pub(super) const PUSH_SLOTS: usize = 24;
+
 /// Numbers of a push: point, force.
 pub(super) const PUSH_NUMBERS: usize = 6;
 
@@ -104,7 +107,7 @@ impl Recording {
             for i in 0..first.platforms {
                 first.file.add_vector(format!("platform.{i}"), "m", 7);
             }
-            first.pushes = prepared.pushes.len();
+            first.pushes = prepared.pushes.len().min(PUSH_SLOTS);
             if first.pushes > 0 {
                 first.file.add_vector("pushes", "m, N", PUSH_NUMBERS * first.pushes);
             }
@@ -161,6 +164,11 @@ impl Recording {
         }
         if let Some(track) = extra.next() {
             let mut now = simulation.pushes_now();
+            if now.len() > self.pushes {
+                let size = |i: &usize| now[*i].force.length_squared();
+                let kept = strongest(now.len(), self.pushes, size, &mut self.strongest);
+                now = kept.iter().map(|i| now[*i]).collect();
+            }
             now.resize(self.pushes, ForceAt::default());
             for push in now {
                 track.values.extend(push.point.to_array());
@@ -274,18 +282,24 @@ impl Recording {
     }
 }
 
-/// The strongest contacts in the order of the engine; `strongest` is scratch.
-fn sample_contacts(state: &CharacterState, strongest: &mut Vec<usize>, out: &mut Vec<f64>) {
-    strongest.clear();
-    strongest.extend(0..state.contacts.len());
-    if strongest.len() > CONTACT_SLOTS {
-        let size = |i: &usize| state.contacts[*i].force.length_squared();
-        strongest.sort_by(|a, b| size(b).total_cmp(&size(a)));
-        strongest.truncate(CONTACT_SLOTS);
-        strongest.sort_unstable();
+/// The largest `slots` of the numbers below `count`, in their order; `kept` is room for them.
+fn strongest(count: usize, slots: usize, size: impl Fn(&usize) -> f64, kept: &mut Vec<usize>) -> &[usize] {
+    kept.clear();
+    kept.extend(0..count);
+    if count > slots {
+        kept.sort_by(|a, b| size(b).total_cmp(&size(a)));
+        kept.truncate(slots);
+        kept.sort_unstable();
     }
+    kept
+}
+
+/// The strongest contacts in the order of the engine; `room` is scratch.
+fn sample_contacts(state: &CharacterState, room: &mut Vec<usize>, out: &mut Vec<f64>) {
+    let size = |i: &usize| state.contacts[*i].force.length_squared();
+    let kept = strongest(state.contacts.len(), CONTACT_SLOTS, size, room);
     let end = out.len() + CONTACT_NUMBERS * CONTACT_SLOTS;
-    for contact in strongest.iter().map(|i| &state.contacts[*i]) {
+    for contact in kept.iter().map(|i| &state.contacts[*i]) {
         out.extend(contact.point.to_array());
         out.extend(contact.force.to_array());
         out.push(match contact.a {

@@ -80,16 +80,6 @@ fn hands_refuse_what_cannot_be_done_and_stay_usable() {
         let force = session.hand().unwrap().force.length();
         assert!((force - 3.0 * weight).abs() < 1e-6 * weight, "{force}");
     }
-    // of two things with one name a saved experiment would mean the first
-    let mut session = Session::new(prepare(&format!(
-        "rate_hz = 240\nduration_s = 0.3\n{}",
-        PROPS.replace("\"box\"\nkind", "\"prop1\"\nkind")
-    )));
-    let second = BodyRef::Prop { prop: 1, body: 0 };
-    assert!(matches!(
-        session.grab(second, DVec3::ZERO),
-        Err(HandError::Ambiguous { .. })
-    ));
     session.grab(BodyRef::Prop { prop: 0, body: 0 }, DVec3::ZERO).unwrap();
     let mut settings = session.hand_settings();
     settings.frequency_hz = f64::NAN;

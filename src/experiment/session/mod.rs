@@ -84,9 +84,6 @@ pub enum HandError {
     /// Terrain and platforms do not give way, and there are only so many characters, props and bodies.
     #[error("{0:?} cannot be moved; expected a body of a character or prop of this experiment")]
     NotMovable(BodyRef),
-    /// Two things have the same name, so a saved experiment would mean the other one.
-    #[error("the name \"{name}\" is used twice; give it a `name` of its own in the experiment")]
-    Ambiguous { name: String },
     /// Drag without a grab.
     #[error("nothing is held; grab a body before dragging it")]
     NothingHeld,
@@ -290,12 +287,8 @@ impl Session {
             rate_hz: prepared.spec.rate_hz,
         };
         let push = pushable.resolve(spec, "push")?;
-        if push.target() != target {
-            let name = spec.prop.as_ref().or(spec.character.as_ref());
-            return Err(HandError::Ambiguous {
-                name: name.cloned().unwrap_or_default(),
-            });
-        }
+        // no two things and no two bodies of a thing have one name
+        debug_assert_eq!(push.target(), target);
         Ok(push)
     }
 

@@ -169,6 +169,33 @@ fn the_cadence_of_the_gait_is_that_of_the_motion() {
     assert!((cadence - expected).abs() < 0.01 * expected, "{cadence} and {expected}");
 }
 
+/// What was done on the way is told beside the settings, however much it was.
+#[test]
+fn pushes_and_changes_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let change = |i: i32| {
+        format!(
+            "{{time_s={}, parameter=\"controller.kp_scale\", value={i}}}",
+            f64::from(i) / 20.0
+        )
+    };
+    let changes: Vec<String> = (1..=15).map(change).collect();
+    let changes = format!("changes=[{}]", changes.join(","));
+    let sets = [
+        "duration_s=1",
+        "disturbances=[{time_s=0.5, every_s=0.1, forces_n=[[3, 0, 4], [1, 0, 0]], body=\"head\"}]",
+        &changes,
+    ];
+    run_into(&folder.path().join("r"), &in_project("examples/stand.toml"), &sets);
+    let page = Report::read(&[folder.path().join("r")]).unwrap().html();
+    for words in [
+        "dragged with up to 5 N for 0.20 s",
+        "controller.kp_scale 12 from 0.6 s on; and 3 more",
+    ] {
+        assert!(page.contains(words), "{words}");
+    }
+}
+
 /// Runs side by side: one column each, the settings that differ and no others, every time plot with both runs, falls marked.
 #[test]
 fn several_runs_are_overlaid_and_their_differences_listed() {

@@ -125,8 +125,11 @@ fn facts(run: &Run, compared: bool) -> Vec<(&'static str, String)> {
             .filter_map(|a| Some(a.motion.as_ref()?.file.file_name()?.to_string_lossy().into_owned()))
             .collect();
         add("motion", Some(motions.join("; ")).filter(|m| !m.is_empty()));
-        let pushes: Vec<String> = spec.disturbances.iter().map(push).collect();
-        add("pushes", Some(pushes.join("; ")).filter(|p| !p.is_empty()));
+        add("pushes", listed(spec.disturbances.iter().map(push)));
+        let change = |c: &crate::experiment::spec::ChangeSpec| {
+            format!("{} {} from {} s on", c.parameter, plain(c.value), plain(c.time_s))
+        };
+        add("changes", listed(spec.changes.iter().map(change)));
         if !spec.props.is_empty() {
             let count = spec.props.len();
             add("props", Some(count.to_string()));
@@ -134,6 +137,17 @@ fn facts(run: &Run, compared: bool) -> Vec<(&'static str, String)> {
     }
     add("ambler", run.text("ambler_version").map(str::to_string));
     facts
+}
+
+/// Some of many things; `None` of nothing. The text of the experiment has them all.
+fn listed(things: impl ExactSizeIterator<Item = String>) -> Option<String> {
+    const MOST: usize = 12;
+    let more = things.len().saturating_sub(MOST);
+    let mut words: Vec<String> = things.take(MOST).collect();
+    if more > 0 {
+        words.push(format!("and {more} more"));
+    }
+    Some(words.join("; ")).filter(|text| !text.is_empty())
 }
 
 /// A push in words.

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use ambler::clip::ClipFile;
 use ambler::experiment::{LoadedSpec, Prepared, RunFolder, RunOptions, run};
-use ambler::report::{Dash, Figure, Mark, Report};
+use ambler::report::{Dash, Figure, Ink, Mark, Report};
 
 fn in_project(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
@@ -194,6 +194,19 @@ fn pushes_and_changes_are_told() {
     ] {
         assert!(page.contains(words), "{words}");
     }
+}
+
+/// What carries is shown whole and in its place: after a fall the support reaches beyond the feet, and between two points it is a
+/// line.
+#[test]
+fn the_support_stays_within_its_moment() {
+    let report = Report::read(&[shared().join("hard push")]).unwrap();
+    assert_drawn(&report);
+    let walk = Report::read(&[shared().join("walk")]).unwrap();
+    let marks = &figure(&walk, "balance").drawing.marks;
+    let on_two_points =
+        |m: &&Mark| matches!(m, Mark::Line { points, stroke } if points.len() == 2 && stroke.ink == Ink::Sky);
+    assert!(marks.iter().filter(on_two_points).count() >= 2);
 }
 
 /// Runs side by side: one column each, the settings that differ and no others, every time plot with both runs, falls marked.

@@ -402,6 +402,10 @@ fn snapshot(drawing: &mut Drawing, who: &Who, time: f64, [left, top]: [f64; 2], 
     panel.title(drawing, &format!("{:.2} s", sample as f64 * frame));
     let place = |points: &[Point]| -> Vec<Point> { points.iter().map(|p| panel.at(p[0], p[1])).collect() };
     drawing.area(place(&support), SUPPORT.0, SUPPORT.1);
+    if support.len() == 2 {
+        // between two points that carry the support has no area
+        drawing.line(place(&support), Stroke::solid(SUPPORT.0).width(2.0));
+    }
     for (foot, outline) in feet.iter().enumerate() {
         let mut points = place(outline);
         if loaded[foot] {

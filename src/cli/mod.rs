@@ -8,6 +8,7 @@ mod bench;
 mod character;
 mod check;
 mod print;
+mod progress;
 #[cfg(feature = "viewer")]
 mod render;
 mod report;

@@ -1,15 +1,15 @@
 //! `ambler render`: pictures of an experiment or of a run, without a display.
 
 use std::io::{BufWriter, Write};
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 
 use clap::{ArgGroup, Args, ValueEnum};
-use indicatif::{ProgressBar, ProgressStyle};
 
 use super::Verdict;
 use super::print::{Failure, note, out};
+use super::progress::Progress;
 use super::run::{ExperimentArguments, stop_on_signal};
 use crate::experiment::{Frame, Playback, Prepared};
 use crate::files::{FileError, write_atomic};
@@ -23,11 +23,11 @@ const GLANCE: f64 = 1.0 / 30.0;
 /// How long before the first picture they begin to look, seconds.
 const LEAD: f64 = 3.0;
 /// Pixels of a side of a picture, and of a whole sheet.
-const SIDES: std::ops::RangeInclusive<u32> = 16..=4096;
+const SIDES: RangeInclusive<u32> = 16..=4096;
 const LARGEST_SHEET: u64 = 100_000_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum CameraView {
+pub(super) enum CameraView {
     Follow,
     Side,
     Front,
@@ -116,15 +116,20 @@ pub(super) struct RenderArguments {
 }
 
 fn parse_size(text: &str) -> Result<(u32, u32), String> {
+    size_within(text, SIDES)
+}
+
+/// A size such as `800x600`, its sides within a range.
+pub(super) fn size_within(text: &str, sides: RangeInclusive<u32>) -> Result<(u32, u32), String> {
     let expected = || {
         format!(
             "expected WIDTHxHEIGHT like 800x600, each from {} to {}",
-            SIDES.start(),
-            SIDES.end()
+            sides.start(),
+            sides.end()
         )
     };
     let (w, h) = text.split_once(['x', 'X', '×']).ok_or_else(expected)?;
-    let side = |s: &str| s.trim().parse().ok().filter(|s| SIDES.contains(s)).ok_or_else(expected);
+    let side = |s: &str| s.trim().parse().ok().filter(|s| sides.contains(s)).ok_or_else(expected);
     Ok((side(w)?, side(h)?))
 }
 
@@ -140,7 +145,7 @@ impl From<EncodeError> for Failure {
     }
 }
 
-fn failed(error: impl ToString) -> Failure {
+pub(super) fn failed(error: impl ToString) -> Failure {
     Failure {
         code: 1,
         ..Failure::input(error)
@@ -251,14 +256,9 @@ pub(super) fn render(arguments: &RenderArguments) -> Result<Verdict, Failure> {
             std::thread::park();
         }
     });
-    let failed = |message: String| Failure {
-        code: 1,
-        message,
-        hint: None,
-    };
     painter.map_err(|e| failed(format!("no thread to draw in: {e}")))?;
     let ended = "the thread that draws has ended; the message above says why";
-    result.recv().unwrap_or_else(|_| Err(failed(ended.into())))
+    result.recv().unwrap_or_else(|_| Err(failed(ended)))
 }
 
 fn draw(arguments: &RenderArguments) -> Result<Verdict, Failure> {
@@ -318,7 +318,7 @@ fn draw(arguments: &RenderArguments) -> Result<Verdict, Failure> {
     let mut shooting = Shooting::new(film, size, camera, overlays, arguments)?;
     let moving = |frames: f64| (0..=(frames + 1e-6) as u64).map(move |i| from + i as f64 * speed / fps);
     let times = moving((to - from) / speed * fps);
-    let progress = Progress::new(from, to, arguments.quiet);
+    let progress = Progress::new(from, to, "drawn", arguments.quiet);
     let done = match job {
         Job::Png { file, at } => png(&mut shooting, &file, at),
         Job::Sheet { file, cells } => sheet(
@@ -601,50 +601,5 @@ fn refuse_stop(stop: &AtomicBool) -> Result<(), Failure> {
     match stop.load(Ordering::Relaxed) {
         true => Err(failed("interrupted; nothing was written").with_hint("frames of --frames that were done are kept")),
         false => Ok(()),
-    }
-}
-
-/// A bar on a terminal, a line now and then otherwise.
-struct Progress {
-    bar: Option<ProgressBar>,
-    quiet: bool,
-    from: f64,
-    to: f64,
-    last_line: std::cell::Cell<Instant>,
-}
-
-impl Progress {
-    fn new(from: f64, to: f64, quiet: bool) -> Progress {
-        let terminal = std::io::IsTerminal::is_terminal(&std::io::stderr());
-        let bar = (terminal && !quiet).then(|| {
-            let bar = ProgressBar::new(((to - from) * 1000.0) as u64);
-            let style = ProgressStyle::with_template("{bar:40} {msg}  {eta} left");
-            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-            bar
-        });
-        Progress {
-            bar,
-            quiet,
-            from,
-            to,
-            last_line: std::cell::Cell::new(Instant::now()),
-        }
-    }
-
-    fn at(&self, time: f64) {
-        let text = || format!("{time:.1} of {} s", self.to);
-        if let Some(bar) = &self.bar {
-            bar.set_position(((time - self.from) * 1000.0) as u64);
-            bar.set_message(text());
-        } else if !self.quiet && self.last_line.get().elapsed() > Duration::from_secs(5) {
-            self.last_line.set(Instant::now());
-            note(format!("{} drawn", text()));
-        }
-    }
-
-    fn finish(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
     }
 }

@@ -2,13 +2,12 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
-use indicatif::{ProgressBar, ProgressStyle};
 
 use super::Verdict;
 use super::print::{Failure, note, out};
+use super::progress::Progress;
 use crate::experiment::spec::{CharacterSpec, FitSpec, MotionSpec, Spec, UpAxis};
 use crate::experiment::{
     LoadedSpec, Observer, Prepared, RunFolder, RunOptions, RunOutcome, Simulation, StoppedBy, Summary, read_run_motion,
@@ -185,9 +184,12 @@ pub(super) fn run(arguments: &RunArguments) -> Result<Verdict, Failure> {
         motion: true,
         stop: Some(stop),
     };
-    let mut progress = Progress::new(prepared.spec.duration_s, arguments.quiet);
-    let (outcome, written) = folder.run(&prepared, &options, &mut progress);
-    progress.finish();
+    let mut watch = Watch {
+        progress: Progress::new(0.0, prepared.spec.duration_s, "simulated", arguments.quiet),
+        next_look: 0,
+    };
+    let (outcome, written) = folder.run(&prepared, &options, &mut watch);
+    watch.progress.finish();
 
     if arguments.json {
         out(outcome.summary.to_json().trim_end());
@@ -233,63 +235,18 @@ pub(super) fn stop_on_signal() -> &'static AtomicBool {
     &STOP
 }
 
-/// A bar on a terminal, a line now and then otherwise.
-struct Progress {
-    bar: Option<ProgressBar>,
-    quiet: bool,
-    duration: f64,
+/// Looks at a run every so many steps: that costs nothing that could be measured.
+struct Watch {
+    progress: Progress,
     next_look: u64,
-    last_line: Instant,
 }
 
-impl Progress {
-    fn new(duration: f64, quiet: bool) -> Progress {
-        let terminal = std::io::IsTerminal::is_terminal(&std::io::stderr());
-        let bar = (terminal && !quiet).then(|| {
-            let bar = ProgressBar::new((duration * 1000.0) as u64);
-            let style = ProgressStyle::with_template("{bar:40} {msg}  {eta} left");
-            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-            bar
-        });
-        Progress {
-            bar,
-            quiet,
-            duration,
-            next_look: 0,
-            last_line: Instant::now(),
-        }
-    }
-
-    fn finish(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
-    }
-}
-
-impl Observer for Progress {
+impl Observer for Watch {
     fn after_step(&mut self, simulation: &Simulation) {
         let steps = simulation.engine.steps();
-        // a look at the clock every 64 steps costs nothing that could be measured
-        if steps < self.next_look || self.quiet {
-            return;
-        }
-        self.next_look = steps + 64;
-        let time = simulation.engine.time();
-        match &self.bar {
-            Some(bar) => {
-                if self.last_line.elapsed() > Duration::from_millis(50) {
-                    self.last_line = Instant::now();
-                    bar.set_position((time * 1000.0) as u64);
-                    bar.set_message(format!("{time:.1} of {} s", self.duration));
-                }
-            }
-            None => {
-                if self.last_line.elapsed() > Duration::from_secs(5) {
-                    self.last_line = Instant::now();
-                    note(format!("{time:.1} of {} s simulated", self.duration));
-                }
-            }
+        if steps >= self.next_look {
+            self.next_look = steps + 64;
+            self.progress.at(simulation.engine.time());
         }
     }
 }

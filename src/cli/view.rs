@@ -6,8 +6,9 @@ use clap::Args;
 
 use super::Verdict;
 use super::print::{Failure, note, out};
+use super::render::{CameraView, failed, size_within};
 use super::run::ExperimentArguments;
-use crate::experiment::Prepared;
+use crate::experiment::{Prepared, SPEEDS};
 use crate::view::window::{Closed, Item, WindowError, WindowOptions, show};
 use crate::view::{Adapter, CameraOptions, OverlaySet, View};
 
@@ -27,9 +28,9 @@ pub(super) struct ViewArguments {
     /// Overlays: names with commas, all, none (F1 in the window lists them)
     #[arg(long, value_name = "NAMES", value_parser = |s: &str| OverlaySet::parse(s))]
     pub overlay: Option<OverlaySet>,
-    /// follow, side, front, top or orbit
-    #[arg(long, value_parser = parse_view)]
-    pub camera: Option<View>,
+    /// Where to look from at first
+    #[arg(long)]
+    pub camera: Option<CameraView>,
     /// Without the panel (tab opens it)
     #[arg(long)]
     pub no_panel: bool,
@@ -39,51 +40,28 @@ pub(super) struct ViewArguments {
 }
 
 fn parse_size(text: &str) -> Result<(u32, u32), String> {
-    let expected = || format!("expected WIDTHxHEIGHT in pixels, 64x64 to 8192x8192, such as 800x600; found `{text}`");
-    let (width, height) = text.split_once(['x', 'X']).ok_or_else(expected)?;
-    let number = |s: &str| s.trim().parse::<u32>().ok().filter(|n| (64..=8192).contains(n));
-    number(width).zip(number(height)).ok_or_else(expected)
-}
-
-fn parse_view(text: &str) -> Result<View, String> {
-    let named = View::ALL.into_iter().find(|v| v.name() == text);
-    named.ok_or_else(|| {
-        format!(
-            "expected one of {}; found `{text}`",
-            View::ALL.map(View::name).join(", ")
-        )
-    })
+    size_within(text, 64..=8192)
 }
 
 pub(super) fn view(arguments: &ViewArguments) -> Result<Verdict, Failure> {
     let path = &arguments.experiment.experiment;
-    let input = |message: String, hint: Option<&str>| Failure {
-        code: 2,
-        message,
-        hint: hint.map(str::to_string),
-    };
-    if !(arguments.speed.is_finite() && (0.05..=16.0).contains(&arguments.speed)) {
-        let message = format!("--speed is {}; expected 0.05 to 16", arguments.speed);
-        return Err(input(message, None));
+    let [slowest, fastest] = SPEEDS;
+    if !(slowest..=fastest).contains(&arguments.speed) {
+        let found = arguments.speed;
+        return Err(Failure::input(format!(
+            "--speed is {found}; expected {slowest} to {fastest}"
+        )));
     }
     let item = Item::of(path).ok_or_else(|| {
         let message = match path.exists() {
             true => format!("{}: neither a run folder nor a folder with experiments", path.display()),
             false => format!("{}: there is no such file or folder", path.display()),
         };
-        input(message, None)
+        Failure::input(message)
     })?;
     let changes = &arguments.experiment;
-    let changed =
-        !changes.sets.is_empty() || changes.seed.is_some() || changes.motion.is_some() || changes.character.is_some();
-    if changed && matches!(item, Item::Run(_)) {
-        return Err(input(
-            format!(
-                "{}: a recording cannot be changed by --set, --seed, --motion or --character",
-                path.display()
-            ),
-            Some("view its experiment.toml instead: it is simulated anew"),
-        ));
+    if matches!(item, Item::Run(_)) {
+        changes.refuse_changes()?;
     }
     let load = |path: &Path| -> Result<Prepared, String> {
         let loaded = ExperimentArguments {
@@ -100,7 +78,7 @@ pub(super) fn view(arguments: &ViewArguments) -> Result<Verdict, Failure> {
         paused: arguments.paused,
         overlays: arguments.overlay,
         camera: CameraOptions {
-            view: arguments.camera,
+            view: arguments.camera.map(View::from),
             ..CameraOptions::default()
         },
         panel: !arguments.no_panel,
@@ -116,20 +94,12 @@ pub(super) fn view(arguments: &ViewArguments) -> Result<Verdict, Failure> {
         ));
     };
     let closed = show(item, &load, options, &opened).map_err(|error| {
-        let (code, hint) = match &error {
-            WindowError::Open(_) => (2, None),
-            WindowError::Adapter(_) => (1, None),
-            WindowError::NoDisplay | WindowError::Window(_) => (
-                1,
-                Some(
-                    "without a display, `ambler render` makes pictures; `xvfb-run` gives a window one that nobody sees",
-                ),
-            ),
-        };
-        Failure {
-            code,
-            message: error.to_string(),
-            hint: hint.map(str::to_string),
+        let unseen =
+            "without a display, `ambler render` makes pictures; `xvfb-run` gives a window one that nobody sees";
+        match &error {
+            WindowError::Open(_) => Failure::input(error),
+            WindowError::Adapter(_) => failed(error),
+            WindowError::NoDisplay | WindowError::Window(_) => failed(error).with_hint(unseen),
         }
     })?;
     report(&closed);

@@ -7,7 +7,7 @@ use super::run::Simulation;
 use crate::character::Character;
 use crate::control::body_poses;
 use crate::math::rotation::slerp;
-use crate::world::{BodyRef, BodyState, CharacterState, FootState, Wrench};
+use crate::world::{BodyRef, BodyState, CharacterState, ExternalForce, FootState, JointPosition, Wrench};
 
 /// Position of a body's frame and rotation of the body, in the world.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
@@ -114,18 +114,14 @@ impl CharacterFrame {
         self.center_of_mass = state.center_of_mass;
         self.com_velocity = state.com_velocity;
         self.contacts.clear();
-        self.contacts.extend(state.contacts.iter().map(|c| {
-            let own = matches!((c.a, c.b),
-                (BodyRef::Character { character: a, .. }, BodyRef::Character { character: b, .. }) if a == b);
-            ContactAt {
-                point: c.point,
-                force: c.force,
-                body: match c.a {
-                    BodyRef::Character { body, .. } => body,
-                    _ => 0,
-                },
-                own,
-            }
+        self.contacts.extend(state.contacts.iter().map(|c| ContactAt {
+            point: c.point,
+            force: c.force,
+            body: match c.a {
+                BodyRef::Character { body, .. } => body,
+                _ => 0,
+            },
+            own: c.is_own(),
         }));
         self.feet = state.feet;
         self.center_of_pressure = state.center_of_pressure;
@@ -157,7 +153,6 @@ impl Frame {
         let engine = simulation.engine.as_ref();
         let scene = engine.scene();
         let time = engine.time();
-        let mut poses = Vec::new();
         let mut characters = Vec::new();
         for (i, actor) in simulation.prepared.actors.iter().enumerate() {
             let (state, actuation) = (&simulation.states[i], &simulation.actuations[i]);
@@ -165,11 +160,7 @@ impl Frame {
             frame.read(&actor.character, state);
             let root = simulation.root_reference(i, time);
             let targets: Vec<_> = actuation.joints.iter().map(|j| j.target).collect();
-            body_poses(&actor.character, root.position, root.rotation, &targets, &mut poses);
-            frame.reference = poses
-                .iter()
-                .map(|&(position, rotation)| BodyPose { position, rotation })
-                .collect();
+            frame.reference = reference_poses(&actor.character, root, &targets);
             frame.errors = (actor.character.bodies.iter().enumerate())
                 .map(|(b, body)| joint_error(&body.joint, &actuation.joints[b].target, &state.joints[b]))
                 .collect();
@@ -223,14 +214,22 @@ impl Frame {
     }
 }
 
+/// Where a controller wants the bodies, from its root and its joints.
+pub(super) fn reference_poses(character: &Character, root: BodyPose, targets: &[JointPosition]) -> Vec<BodyPose> {
+    let mut poses = Vec::new();
+    body_poses(character, root.position, root.rotation, targets, &mut poses);
+    let pose = |(position, rotation)| BodyPose { position, rotation };
+    poses.into_iter().map(pose).collect()
+}
+
 /// Where forces on bodies act, for a picture.
-pub(super) fn forces_at(simulation: &Simulation, forces: &[crate::world::ExternalForce]) -> Vec<ForceAt> {
+pub(super) fn forces_at(simulation: &Simulation, forces: &[ExternalForce]) -> Vec<ForceAt> {
     let pose = |target: BodyRef| match target {
         BodyRef::Character { character, body } => Some(BodyPose::from(&simulation.states[character].bodies[body])),
         BodyRef::Prop { prop, body } => Some(BodyPose::from(&simulation.engine.prop_body(prop, body))),
         BodyRef::Terrain(_) | BodyRef::Platform(_) => None,
     };
-    let at = |f: &crate::world::ExternalForce| {
+    let at = |f: &ExternalForce| {
         Some(ForceAt {
             point: pose(f.target)?.place(f.point),
             force: f.force,

@@ -50,8 +50,8 @@ pub use prepare::{Actor, ActorController, Prepared};
 pub use recording::Recording;
 pub use run::{Held, Observer, RunOptions, RunOutcome, Simulation, run};
 pub use session::{
-    CharacterSample, Command, Deeds, End, Hand, HandError, HandSettings, Live, LiveOptions, PushRequest, Sample,
-    SaveError, Saved, Session, Status, StepOutcome,
+    CharacterSample, Command, Deeds, End, Hand, HandError, HandSettings, Live, LiveOptions, PushRequest, SPEEDS,
+    Sample, SaveError, Saved, Session, Status, StepOutcome,
 };
 pub use spec::Spec;
 pub use summary::{CharacterSummary, StoppedBy, Summary};

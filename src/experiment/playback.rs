@@ -7,7 +7,7 @@ use glam::{DQuat, DVec3};
 
 use super::error::ExperimentError;
 use super::folder::EXPERIMENT;
-use super::frame::{BodyPose, CharacterFrame, ContactAt, ForceAt, Frame};
+use super::frame::{BodyPose, CharacterFrame, ContactAt, ForceAt, Frame, reference_poses};
 use super::load::LoadedSpec;
 use super::measure::joint_error;
 use super::prepare::Prepared;
@@ -15,7 +15,6 @@ use super::recording::{CONTACT_NUMBERS, PUSH_NUMBERS};
 use super::writer::recording_names;
 use crate::character::{Character, Joint};
 use crate::clip::{ClipFile, ClipReader};
-use crate::control::body_poses;
 use crate::world::{FootState, JointPosition, SMALLEST_LOAD, Wrench, hull_from_above};
 
 /// A recorded run that is read as it is shown: memory does not grow with its length.
@@ -237,12 +236,7 @@ impl Sample<'_> {
         );
         if targets.len() == character.bodies.len() {
             let reference = pose(self.numbers("root_reference")).unwrap_or(root);
-            let mut poses = Vec::new();
-            body_poses(character, reference.position, reference.rotation, &targets, &mut poses);
-            frame.reference = poses
-                .into_iter()
-                .map(|(position, rotation)| BodyPose { position, rotation })
-                .collect();
+            frame.reference = reference_poses(character, reference, &targets);
         }
         frame.errors = (character.bodies.iter().zip(joints).zip(targets))
             .map(|((body, position), target)| joint_error(&body.joint, &target, &position))

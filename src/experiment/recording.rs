@@ -8,7 +8,7 @@ use super::run::Simulation;
 use crate::character::Character;
 use crate::clip::{Clip, ClipFile, Rate};
 use crate::skeleton::{ModelPose, Pose, Skeleton};
-use crate::world::{BodyRef, CharacterState, Contact, JointPosition};
+use crate::world::{BodyRef, CharacterState, JointPosition};
 
 /// Contacts kept of a frame; if there are more, the weakest are left out.
 pub(super) const CONTACT_SLOTS: usize = 24;
@@ -66,11 +66,6 @@ fn four(position: &JointPosition) -> [f64; 4] {
         JointPosition::Angles([a, b]) => [a, b, 0.0, 0.0],
         JointPosition::Rotation(q) => q.to_array(),
     }
-}
-
-fn is_own(contact: &Contact) -> bool {
-    matches!((contact.a, contact.b),
-        (BodyRef::Character { character: a, .. }, BodyRef::Character { character: b, .. }) if a == b)
 }
 
 impl Recording {
@@ -223,18 +218,13 @@ impl Recording {
 
     /// The samples so far, which are forgotten here.
     pub(super) fn take(&mut self) -> ClipFile {
-        let mut empty = ClipFile {
-            looped: self.file.looped,
-            provenance: self.file.provenance.clone(),
-            ..ClipFile::new(self.file.name.clone(), self.file.skeleton.clone(), self.file.rate)
-        };
-        for t in &self.file.scalar_tracks {
-            let i = empty.add_scalar(t.name.clone(), t.unit.clone());
-            empty.scalar_tracks[i].values.reserve(t.values.len());
+        let mut empty = self.file.without_samples();
+        // the next part will be as long
+        for (track, last) in empty.scalar_tracks.iter_mut().zip(&self.file.scalar_tracks) {
+            track.values.reserve(last.values.len());
         }
-        for t in &self.file.vector_tracks {
-            let i = empty.add_vector(t.name.clone(), t.unit.clone(), t.arity);
-            empty.vector_tracks[i].values.reserve(t.values.len());
+        for (track, last) in empty.vector_tracks.iter_mut().zip(&self.file.vector_tracks) {
+            track.values.reserve(last.values.len());
         }
         std::mem::replace(&mut self.file, empty)
     }
@@ -306,7 +296,7 @@ fn sample_contacts(state: &CharacterState, room: &mut Vec<usize>, out: &mut Vec<
             BodyRef::Character { body, .. } => body as f64,
             _ => 0.0,
         });
-        out.push(f64::from(u8::from(is_own(contact))));
+        out.push(f64::from(u8::from(contact.is_own())));
     }
     out.resize(end, 0.0);
 }

@@ -34,26 +34,6 @@ pub(super) fn terrain_node(shape: &TerrainShape) -> Option<SceneNode3d> {
     }
 }
 
-/// The boxes that terrain is made of: half extents and centre, in its own frame.
-pub(super) fn terrain_boxes(shape: &TerrainShape) -> Vec<(DVec3, DVec3)> {
-    match shape {
-        TerrainShape::Box { half_extents } => vec![(*half_extents, DVec3::ZERO)],
-        TerrainShape::Stairs {
-            steps,
-            rise,
-            run,
-            width,
-        } => (0..*steps)
-            .map(|i| {
-                let height = (i + 1) as f64 * rise;
-                let half = 0.5 * DVec3::new(*width, height, *run);
-                (half, DVec3::new(0.0, half.y, (i as f64 + 0.5) * run))
-            })
-            .collect(),
-        TerrainShape::Ground | TerrainShape::Heightfield { .. } | TerrainShape::Mesh { .. } => Vec::new(),
-    }
-}
-
 fn heightfield_node(heights: &[Vec<f64>], size: [f64; 2]) -> SceneNode3d {
     let (rows, columns) = (heights.len(), heights.first().map_or(0, Vec::len));
     let place = |i: usize, n: usize, size: f64| (i as f64 / (n.max(2) - 1) as f64 - 0.5) * size;

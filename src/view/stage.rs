@@ -7,7 +7,7 @@ use kiss3d::window::Window;
 
 use super::batch::Batch;
 use super::colors::{self, Rgb};
-use super::meshes::{terrain_boxes, terrain_node};
+use super::meshes::terrain_node;
 use super::{OverlayKind, OverlaySet, quat, vec3};
 use crate::character::{Body, Shape, Side};
 use crate::experiment::{BodyPose, Frame, Prepared};
@@ -63,7 +63,7 @@ impl Stage {
         let mut ghosts = Batch::new(&mut scene, GHOST_ALPHA);
         let mut grounds = Vec::new();
         for terrain in &world.terrain {
-            for (half_extents, center) in terrain_boxes(&terrain.shape) {
+            for (half_extents, center) in terrain.shape.boxes() {
                 let place = terrain.position + terrain.rotation * center;
                 let color = colors::TERRAIN.with_alpha(1.0);
                 solids.add(0, &Shape::Box { half_extents }, place, terrain.rotation, color);

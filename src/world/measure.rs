@@ -103,13 +103,6 @@ pub(crate) fn limit_excess(limit: &Limit, position: &JointPosition) -> f64 {
     }
 }
 
-fn is_self_contact(contact: &Contact) -> bool {
-    match (contact.a, contact.b) {
-        (BodyRef::Character { character: a, .. }, BodyRef::Character { character: b, .. }) => a == b,
-        _ => false,
-    }
-}
-
 /// `Σ p f_y / Σ f_y`, summed point by point.
 #[derive(Default)]
 struct Pressure {
@@ -132,7 +125,7 @@ fn feet(character: &Character, out: &mut CharacterState) {
     let mut whole = Pressure::default();
     let mut pressures = [Pressure::default(), Pressure::default()];
     out.feet = [FootState::default(); 2];
-    for contact in out.contacts.iter().filter(|c| !is_self_contact(c)) {
+    for contact in out.contacts.iter().filter(|c| !c.is_own()) {
         whole.add(contact);
         let BodyRef::Character { body, .. } = contact.a else {
             continue;
@@ -156,7 +149,7 @@ fn feet(character: &Character, out: &mut CharacterState) {
 fn support(out: &mut CharacterState) {
     let hull = &mut out.support_polygon;
     hull.clear();
-    let loaded = |c: &&Contact| !is_self_contact(c) && c.force.y > SMALLEST_LOAD;
+    let loaded = |c: &&Contact| !c.is_own() && c.force.y > SMALLEST_LOAD;
     hull.extend(out.contacts.iter().filter(loaded).map(|c| c.point));
     hull_from_above(hull);
 }

@@ -67,6 +67,28 @@ pub enum TerrainShape {
     },
 }
 
+impl TerrainShape {
+    /// The boxes that it is made of: half extents and centre, in its own frame. Empty if it is not made of boxes.
+    pub fn boxes(&self) -> Vec<(DVec3, DVec3)> {
+        match self {
+            TerrainShape::Box { half_extents } => vec![(*half_extents, DVec3::ZERO)],
+            TerrainShape::Stairs {
+                steps,
+                rise,
+                run,
+                width,
+            } => (0..*steps)
+                .map(|i| {
+                    let height = (i + 1) as f64 * rise;
+                    let half = 0.5 * DVec3::new(*width, height, *run);
+                    (half, DVec3::new(0.0, half.y, (i as f64 + 0.5) * run))
+                })
+                .collect(),
+            TerrainShape::Ground | TerrainShape::Heightfield { .. } | TerrainShape::Mesh { .. } => Vec::new(),
+        }
+    }
+}
+
 /// A body that moves as told and that nothing can move.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Platform {

@@ -58,18 +58,8 @@ pub(crate) fn terrain_parts(index: usize, terrain: &Terrain) -> Result<Vec<Shape
     };
     Ok(match &terrain.shape {
         TerrainShape::Ground => vec![at(SharedShape::halfspace(DVec3::Y), DVec3::ZERO)],
-        TerrainShape::Box { half_extents: h } => vec![at(SharedShape::cuboid(h.x, h.y, h.z), DVec3::ZERO)],
-        TerrainShape::Stairs {
-            steps,
-            rise,
-            run,
-            width,
-        } => (0..*steps)
-            .map(|i| {
-                let height = (i + 1) as f64 * rise;
-                let shape = SharedShape::cuboid(0.5 * width, 0.5 * height, 0.5 * run);
-                at(shape, DVec3::new(0.0, 0.5 * height, (i as f64 + 0.5) * run))
-            })
+        TerrainShape::Box { .. } | TerrainShape::Stairs { .. } => (terrain.shape.boxes().into_iter())
+            .map(|(half, center)| at(SharedShape::cuboid(half.x, half.y, half.z), center))
             .collect(),
         TerrainShape::Heightfield { heights, size } => {
             // parry stores the grid column by column, with rows along z and columns along x

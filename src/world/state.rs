@@ -150,6 +150,16 @@ pub struct Contact {
     pub depth: f64,
 }
 
+impl Contact {
+    /// Whether a character touches itself.
+    pub fn is_own(&self) -> bool {
+        match (self.a, self.b) {
+            (BodyRef::Character { character: a, .. }, BodyRef::Character { character: b, .. }) => a == b,
+            _ => false,
+        }
+    }
+}
+
 /// Motion of a rigid body, world axes.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub struct BodyState {

@@ -284,6 +284,23 @@ impl ClipFile {
         }
     }
 
+    /// The same without poses and values.
+    pub(crate) fn without_samples(&self) -> ClipFile {
+        let mut empty = ClipFile {
+            looped: self.looped,
+            provenance: self.provenance.clone(),
+            events: self.events.clone(),
+            ..ClipFile::new(self.name.clone(), self.skeleton.clone(), self.rate)
+        };
+        for t in &self.scalar_tracks {
+            empty.add_scalar(t.name.clone(), t.unit.clone());
+        }
+        for t in &self.vector_tracks {
+            empty.add_vector(t.name.clone(), t.unit.clone(), t.arity);
+        }
+        empty
+    }
+
     /// Checks everything but the samples and events: rate, skeleton, names and arities of the tracks.
     fn validate_head(&self) -> Result<(), ContentError> {
         let rate_is_fine = match self.rate {

@@ -52,7 +52,7 @@ impl ClipReader {
         if !is_segmented {
             // an older file, or an error that says what it is
             let whole = ClipFile::read(path)?;
-            let head = without_samples(&whole);
+            let head = whole.without_samples();
             return Ok(ClipReader {
                 path: path.to_owned(),
                 samples: whole.samples(),
@@ -177,22 +177,6 @@ impl ClipReader {
             }
         }
     }
-}
-
-fn without_samples(file: &ClipFile) -> ClipFile {
-    let mut head = ClipFile {
-        provenance: file.provenance.clone(),
-        events: file.events.clone(),
-        looped: file.looped,
-        ..ClipFile::new(file.name.clone(), file.skeleton.clone(), file.rate)
-    };
-    for t in &file.scalar_tracks {
-        head.add_scalar(t.name.clone(), t.unit.clone());
-    }
-    for t in &file.vector_tracks {
-        head.add_vector(t.name.clone(), t.unit.clone(), t.arity);
-    }
-    head
 }
 
 /// A read that failed, or a file that is not right.

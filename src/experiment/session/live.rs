@@ -16,7 +16,7 @@ use crate::experiment::prepare::Prepared;
 use crate::world::BodyRef;
 
 /// Slowest and fastest pace, times real time; infinity is as fast as possible.
-const SPEEDS: [f64; 2] = [0.05, 16.0];
+pub const SPEEDS: [f64; 2] = [0.05, 16.0];
 /// Time from one picture to the next at least.
 const PICTURE: Duration = Duration::from_micros(8333);
 /// Physics is computed for so long before commands are looked at again.

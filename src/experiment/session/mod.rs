@@ -37,7 +37,7 @@ use crate::world::{BodyRef, StepError};
 
 pub use hand::{Hand, HandSettings};
 pub use history::{CharacterSample, Sample};
-pub use live::{Command, End, Live, LiveOptions, Status};
+pub use live::{Command, End, Live, LiveOptions, SPEEDS, Status};
 pub use save::{SaveError, Saved};
 
 use hand::Grip;

@@ -28,7 +28,7 @@ pub(super) enum Act {
     NextFile,
     PreviousFile,
     TogglePanel,
-    ToggleLegend,
+    ToggleHelp,
     SetParameter {
         path: String,
         value: f64,
@@ -105,7 +105,7 @@ pub(super) const BINDINGS: [Binding; 22] = [
 /// What a key does, if anything.
 pub(super) fn act_of(key: Key) -> Option<Act> {
     if key == Key::Slash || key == Key::F1 {
-        return Some(Act::ToggleLegend);
+        return Some(Act::ToggleHelp);
     }
     let bound = BINDINGS.iter().find(|b| b.key == key).map(|b| b.act.clone());
     bound.or_else(|| {

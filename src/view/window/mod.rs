@@ -30,7 +30,8 @@ use self::pick::Ray;
 use self::source::{Source, open};
 use super::adapter::open_window_context;
 use super::{Adapter, AdapterError, Camera, CameraOptions, OverlayKind, OverlaySet, Overlays, Stage, Studio, light};
-use crate::experiment::{Command, Frame, LiveOptions, Prepared, PushRequest, Status};
+use crate::experiment::spec::Direction;
+use crate::experiment::{Command, Frame, LiveOptions, Prepared, PushRequest, SPEEDS, Status};
 use crate::files::write_atomic;
 use crate::world::BodyRef;
 
@@ -41,7 +42,7 @@ pub use self::source::Item;
 pub struct WindowOptions {
     /// Pixels.
     pub size: (u32, u32),
-    /// Times real time; infinity is as fast as possible.
+    /// Times real time, within [`SPEEDS`].
     pub speed: f64,
     pub paused: bool,
     /// All that are of use, if `None`: the ghost where a motion is tracked.
@@ -147,7 +148,6 @@ pub fn show(
     let adapter = open_window_context()?;
     let mut window = open_window(&options, &adapter)?;
     let show = Show::new(item, prepared, source, &options);
-    show.source.command(Command::Pause);
     let mut app = App {
         load,
         panel: Panel::new(options.panel),
@@ -335,7 +335,7 @@ impl App<'_> {
             Act::View(view) => return self.show.camera.set_view(view, size),
             Act::Toggle(kind) => return self.show.overlays.on.toggle(kind),
             Act::TogglePanel => return self.panel.open = !self.panel.open,
-            Act::ToggleLegend => return self.panel.help = !self.panel.help,
+            Act::ToggleHelp => return self.panel.help = !self.panel.help,
             Act::SavePicture => return self.save_picture = true,
             Act::Quit => return window.close(),
             Act::NextFile => return self.go(1),
@@ -357,16 +357,16 @@ impl App<'_> {
                 player.paused = true;
                 player.seek(player.time() - player.frame_time());
             }
-            Act::Faster => player.speed = (2.0 * player.speed).min(16.0),
-            Act::Slower => player.speed = (0.5 * player.speed).max(0.05),
+            Act::Faster => player.speed = (2.0 * player.speed).min(SPEEDS[1]),
+            Act::Slower => player.speed = (0.5 * player.speed).max(SPEEDS[0]),
             Act::Speed(speed) => player.speed = speed,
             Act::Restart { .. } => {
                 player.seek(0.0);
                 player.resume();
             }
             Act::Seek(time) => player.seek(time),
-            Act::Push(crate::experiment::spec::Direction::Left) => player.seek(player.time() - 1.0),
-            Act::Push(crate::experiment::spec::Direction::Right) => player.seek(player.time() + 1.0),
+            Act::Push(Direction::Left) => player.seek(player.time() - 1.0),
+            Act::Push(Direction::Right) => player.seek(player.time() + 1.0),
             _ => self.message = Some("this is a recording: hands are for experiments".into()),
         }
     }
@@ -376,8 +376,8 @@ impl App<'_> {
         match act {
             Act::TogglePause => source.command(Command::Pause),
             Act::StepOn => source.command(Command::StepOnce),
-            Act::Faster => source.command(Command::Speed((2.0 * speed).min(16.0))),
-            Act::Slower => source.command(Command::Speed((0.5 * speed).max(0.05))),
+            Act::Faster => source.command(Command::Speed((2.0 * speed).min(SPEEDS[1]))),
+            Act::Slower => source.command(Command::Speed((0.5 * speed).max(SPEEDS[0]))),
             Act::Speed(speed) => source.command(Command::Speed(speed)),
             Act::Restart { repeat } => {
                 self.show.overlays.forget();

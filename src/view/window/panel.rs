@@ -9,11 +9,8 @@ use super::acts::{Act, BINDINGS};
 use super::source::Pace;
 use crate::control::Parameter;
 use crate::experiment::spec::Direction;
-use crate::experiment::{CharacterSample, Prepared, Sample, Status};
+use crate::experiment::{CharacterSample, Prepared, SPEEDS, Sample, Status};
 use crate::view::{OVERLAYS, OverlaySet, View};
-
-/// Slowest and fastest a slider offers, times real time.
-const SPEEDS: std::ops::RangeInclusive<f64> = 0.05..=16.0;
 
 /// What the panel shows.
 pub(super) struct Shown<'a> {
@@ -122,7 +119,7 @@ impl Panel {
             }
         }
         let mut speed = pace.speed;
-        let slider = egui::Slider::new(&mut speed, SPEEDS)
+        let slider = egui::Slider::new(&mut speed, SPEEDS[0]..=SPEEDS[1])
             .logarithmic(true)
             .suffix("×")
             .text("speed");

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::experiment::{CharacterSample, ExperimentError, Frame, Playback, Sample};
+use crate::experiment::{ExperimentError, Frame, Playback, Sample};
 
 /// Points kept for the plots.
 const HISTORY: usize = 1800;
@@ -68,8 +68,7 @@ impl Player {
             .map_or(0.0, |last| now.saturating_duration_since(last).as_secs_f64());
         self.last = Some(now);
         if !self.paused {
-            let speed = if self.speed.is_finite() { self.speed } else { 16.0 };
-            self.seek(self.time + passed * speed);
+            self.seek(self.time + passed * self.speed);
             self.paused = self.at_end();
         }
         let frame = self.playback.frame(self.time)?;
@@ -83,27 +82,8 @@ impl Player {
             Some(last) if frame.time == last => return,
             _ => {}
         }
-        let actors = self.playback.prepared().actors.iter();
-        let characters = (frame.characters.iter().zip(actors))
-            .map(|(c, actor)| {
-                let driven = crate::experiment::driven(&actor.character);
-                let (count, sum) = driven.fold((0u32, 0.0), |(n, sum), b| {
-                    (n + 1, sum + c.errors.get(b).copied().unwrap_or(0.0))
-                });
-                CharacterSample {
-                    tracking_error_deg: (sum / f64::from(count.max(1))).to_degrees(),
-                    root_height: c.bodies.first().map_or(0.0, |b| b.position.y),
-                    com_speed: c.com_velocity.length(),
-                    foot_forces: [c.feet[0].force.y, c.feet[1].force.y],
-                    assist_force: c.assist.force.length(),
-                }
-            })
-            .collect();
-        self.history.push_back(Arc::new(Sample {
-            time: frame.time,
-            energy: frame.energy,
-            characters,
-        }));
+        let sample = Sample::of_frame(frame, self.playback.prepared());
+        self.history.push_back(Arc::new(sample));
         if self.history.len() > HISTORY {
             self.history.pop_front();
         }

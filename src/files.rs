@@ -366,6 +366,9 @@ mod tests {
     #[test]
     fn a_distant_name_gets_no_suggestion() {
         // suggestions are for typing mistakes only
+        let error = parse_toml::<File>("rate_hz = 1\nwindmill = 2\n", "a").unwrap_err();
+        assert_eq!((error.line, error.key.as_deref()), (2, Some("windmill")));
+        assert_eq!(error.suggestion, None, "{error}");
     }
 
     #[cfg(unix)]

@@ -188,7 +188,7 @@ impl RunFolder {
     }
 
     /// Runs the experiment and writes what comes of it while it runs; the table and recordings are in the folder and not in
-    /// the outcome, so that memory does not grow with the duration. What cannot be written does not keep the rest from
+    /// the outcome; of a long run memory holds the poses for the BVH file, if there is one, and no more. What cannot be written does not keep the rest from
     /// being written; the first error is returned beside the outcome.
     pub fn run(
         &mut self,

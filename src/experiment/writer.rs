@@ -14,7 +14,7 @@ use crate::files::NewFile;
 use crate::motion::bvh;
 use crate::skeleton::Pose;
 
-/// Rows and frames that are sent together: memory holds a few such parts, whatever the length of the run.
+/// Rows and frames that are sent together: memory holds a few such parts, and the poses for the BVH file.
 pub(super) const BATCH: usize = 240;
 
 /// Parts that may wait; then the simulation does.

@@ -1,8 +1,8 @@
 //! The picture of an experiment (feature `viewer`).
 //!
 //! In: a [`Prepared`](crate::experiment::Prepared) experiment and its [`Frame`](crate::experiment::Frame)s, simulated or
-//! played back. Out: what is drawn, into a window or into files. Knows nothing of the command line, and can change
-//! nothing: it only looks.
+//! played back. Out: what is drawn, into a window or into files. Knows nothing of the command line.
+//! Drawing only looks; what a hand does in a [`window`] goes to the experiment as a command.
 //!
 //! ```text
 //! Prepared → Stage (nodes)  ┐

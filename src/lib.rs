@@ -19,6 +19,7 @@
 //! | [`world`] | scene, contacts, the two engines, snapshots |
 //! | [`control`] | controllers: hold, track |
 //! | [`experiment`] | specs, running, recording, metrics |
+//! | [`optimize`] | CMA-ES, studies: parameters that make a cost small |
 //! | [`report`] | figures and a page of run folders |
 //! | [`bounds`] | the range of numbers that can be simulated |
 //! | [`files`] | TOML with good errors, files written whole |
@@ -40,6 +41,7 @@ pub mod files;
 pub mod math;
 pub mod motion;
 pub mod names;
+pub mod optimize;
 pub mod report;
 pub mod skeleton;
 #[cfg(feature = "viewer")]

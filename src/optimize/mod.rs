@@ -1,0 +1,8 @@
+//! CMA-ES and studies: finding parameters that make an experiment's cost small.
+//!
+//! In: an [`Evaluator`] (an experiment with parameters, or any other function). Out: the best parameters, and a folder
+//! that says how they were found. Knows nothing of the command line.
+
+mod evaluation;
+
+pub use evaluation::{Evaluation, Evaluator, Outcome, Request};

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 pub use address::{Place, nine_digits};
 pub use error::ProblemError;
+use serde::Deserialize;
 pub use spec::{ParameterSpec, Paths};
 use toml::Table;
 
@@ -24,6 +25,7 @@ use crate::experiment::{
     CombineSpec, ExperimentError, InputFile, Judge, LoadedSpec, Prepared, RunOptions, ScenarioSpec, Simulation, Spec,
     StoppedBy, TermSpec, combine, controller_parameters, copy_inputs, run, term_names,
 };
+use crate::names::nearest;
 use crate::world::StepError;
 
 /// Cost of what could not be simulated at all; what could for a share of its time costs so much less, down to a half of it.
@@ -143,12 +145,19 @@ impl Problem {
                 }
                 let written = address::written(&place, &problem.base)
                     .or_else(|| defaults.iter().find(|d| d.path == place.paths[0]).map(|d| d.value));
-                let range = range(parameter, written).map_err(|(name, e)| at(&format!("{key}.{name}"), e))?;
                 // alone, so that a mistake has a name
                 let mut table = problem.base.clone();
-                (place.write(&mut table, place.round(range.initial)))
-                    .and_then(|()| spec_of(&table).map(|_| ()))
+                (place.write(&mut table, parameter.initial.or(written).unwrap_or(1.0)))
+                    .and_then(|()| Spec::deserialize(table).map(|_| ()).map_err(|e| explain(e.message())))
                     .map_err(|e| at(&format!("{key}.path"), format!("`{}`: {e}", place.paths.join("`, `"))))?;
+                let range = range(parameter, written).map_err(|(name, e)| {
+                    let known = defaults.iter().map(|d| d.path.as_str());
+                    let meant = match (written.or(parameter.initial), nearest(&place.paths[0], known)) {
+                        (None, Some(meant)) => format!("; did you mean `{meant}`?"),
+                        _ => String::new(),
+                    };
+                    at(&format!("{key}.{name}"), e + &meant)
+                })?;
                 problem.places.push(place);
                 problem.ranges.push(range);
             }
@@ -344,7 +353,10 @@ fn reason(error: &StepError) -> String {
         StepError::Diverged { character, body, .. } => format!("diverged at {character}/{body}"),
         StepError::BadInput {
             character, body, what, ..
-        } => format!("{what} of {character}/{body} out of range"),
+        } => format!(
+            "{} of {character}/{body} out of range",
+            what.split('[').next().unwrap_or(what)
+        ),
     }
 }
 
@@ -394,6 +406,9 @@ impl Evaluator for Problem {
             let score = summary.score.as_ref()?;
             costs[i].1 = score.cost;
             if let Some(error) = &result.error {
+                if matches!(error, StepError::BadInput { .. }) {
+                    outcome = Outcome::Invalid;
+                }
                 cost_of_failure = Some((reason(error), simulated_s));
                 break;
             }
@@ -426,7 +441,7 @@ impl Evaluator for Problem {
                 // later failures are better, so that a search has a slope to follow
                 cost: FAILED * (1.0 - 0.5 * (time / planned).min(1.0)),
                 measures: nothing,
-                outcome: Outcome::Diverged,
+                outcome: outcome.max(Outcome::Diverged),
                 reason: Some(reason),
                 simulated_s,
             },

@@ -3,6 +3,7 @@
 //! In: an [`Evaluator`] (an experiment with parameters, or any other function). Out: the best parameters, and a folder
 //! that says how they were found. Knows nothing of the command line.
 
+pub mod cma;
 mod evaluation;
 mod problem;
 

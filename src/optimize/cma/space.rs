@@ -94,7 +94,7 @@ impl Space {
     pub fn point(&self, inner: &[f64]) -> Vec<f64> {
         (inner.iter().enumerate())
             .map(|(i, x)| {
-                let bounded = self.axis(i).into_bounds(*x);
+                let bounded = self.axis(i).bend(*x);
                 // rounding must not leave the bounds
                 (self.initial[i] + self.scales[i] * bounded).clamp(self.lower[i], self.upper[i])
             })
@@ -104,7 +104,7 @@ impl Space {
     /// One of the inner points that [`Space::point`] sends to `point`, which must lie within the bounds.
     pub fn inner(&self, point: &[f64]) -> Vec<f64> {
         (point.iter().enumerate())
-            .map(|(i, y)| self.axis(i).from_bounds((y - self.initial[i]) / self.scales[i]))
+            .map(|(i, y)| self.axis(i).unbend((y - self.initial[i]) / self.scales[i]))
             .collect()
     }
 }
@@ -124,7 +124,7 @@ impl Axis {
         (margin(self.lower), margin(self.upper))
     }
 
-    fn into_bounds(self, mut x: f64) -> f64 {
+    fn bend(self, mut x: f64) -> f64 {
         let (below, above) = self.margins();
         let (low, high) = (self.lower, self.upper);
         // mirror into the range whose ends are sent to the bounds
@@ -152,7 +152,7 @@ impl Axis {
         }
     }
 
-    fn from_bounds(self, y: f64) -> f64 {
+    fn unbend(self, y: f64) -> f64 {
         let (below, above) = self.margins();
         let (low, high) = (self.lower, self.upper);
         if low.is_finite() && y < low + below {
@@ -187,7 +187,7 @@ mod tests {
         #[test]
         fn every_point_lands_within_the_bounds(axis in axes(), x in -1e6..1e6f64) {
             // whatever goes in, what comes out is feasible
-            let y = axis.into_bounds(x);
+            let y = axis.bend(x);
             prop_assert!(y >= axis.lower && y <= axis.upper, "{y}");
         }
 
@@ -197,7 +197,7 @@ mod tests {
             let low = axis.lower.max(-2e3);
             let high = axis.upper.min(low + 4e3);
             let y = low + u * (high - low);
-            let again = axis.into_bounds(axis.from_bounds(y));
+            let again = axis.bend(axis.unbend(y));
             let size = y.abs().max(1.0);
             prop_assert!((again - y).abs() <= 1e-9 * size, "{y} {again}");
         }
@@ -207,7 +207,7 @@ mod tests {
             // differences over a step h are at most h, and the slope changes by at most h over the narrower margin, times a constant
             let (below, above) = axis.margins();
             let h = 1e-3 * below.min(above).min(1.0);
-            let f = |x: f64| axis.into_bounds(x);
+            let f = |x: f64| axis.bend(x);
             let (a, b) = ((f(x) - f(x - h)) / h, (f(x + h) - f(x)) / h);
             let rounding = 1e-12 * (1.0 + x.abs() + f(x).abs()) / h;
             prop_assert!(a.abs() <= 1.0 + rounding && b.abs() <= 1.0 + rounding);

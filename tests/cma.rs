@@ -4,10 +4,7 @@
 use std::path::Path;
 
 use ambler::math::random;
-use ambler::optimize::cma::{
-    CmaError, NoiseSettings, Restarts, Search, SearchSettings, Settings, Space, Stop, StopSettings,
-};
-use proptest::prelude::*;
+use ambler::optimize::cma::{Restarts, Search, SearchSettings, Settings, Space, Stop, StopSettings};
 use rayon::prelude::*;
 
 type Function = fn(&[f64]) -> f64;

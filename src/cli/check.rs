@@ -123,7 +123,7 @@ fn check_experiment(path: &Path) -> Result<Verdict, Failure> {
     let mut findings = Vec::new();
     for actor in &prepared.actors {
         findings.extend(character::check(&actor.character, held_pose(actor).as_ref()));
-        if let ActorController::Track(track) = &actor.controller {
+        if let ActorController::Track(track) = actor.controller.base() {
             findings.extend(overlaps_in_motion(actor, track));
         }
         if actor.mode == PdMode::Explicit {
@@ -140,7 +140,7 @@ fn check_experiment(path: &Path) -> Result<Verdict, Failure> {
 
 /// The pose that an actor holds, if it does.
 fn held_pose(actor: &Actor) -> Option<Pose> {
-    let ActorController::Hold(hold) = &actor.controller else {
+    let ActorController::Hold(hold) = actor.controller.base() else {
         return None;
     };
     let bodies = &actor.character.bodies;

@@ -83,6 +83,14 @@ pub enum ControlError {
         expected: usize,
         found: usize,
     },
+    /// A joint is to turn about an axis that it does not have.
+    #[error("{what}: body `{body}` has no axis {axis}; it has {joint}")]
+    NoSuchAxis {
+        what: String,
+        body: String,
+        axis: &'static str,
+        joint: &'static str,
+    },
 }
 
 fn did_you_mean(name: &Option<String>) -> String {

@@ -3,16 +3,19 @@
 //! In: [`CharacterState`]. Out: [`Actuation`]. Knows nothing of files and the command line.
 //!
 //! ```text
-//! Clip ── Track ─┐
+//! Clip ── Track ─┐            Offsets
 //!                ├─ act(state, clock) → Actuation → World::step
 //! pose ── Hold ──┘
 //! ```
+//!
+//! [`Offsets`] move the targets of any of them.
 //!
 //! A controller also knows the [`StartState`] in which it would like to find its character.
 
 mod gains;
 mod hold;
 mod joint_angles;
+mod offsets;
 mod parameters;
 mod start;
 mod track;
@@ -22,6 +25,7 @@ use glam::{DQuat, DVec3};
 pub use gains::{BodyGains, ControlError, Gains, find_body};
 pub use hold::{Hold, pose_from_angles};
 pub use joint_angles::{joint_rotation, position_from_rotation, universal_angles};
+pub use offsets::{AXES, LARGEST_OFFSET_DEG, OffsetCurve, OffsetOptions, Offsets, TIME_SCALES, WithOffsets};
 pub use parameters::{Parameter, ParameterError};
 pub use start::{StartState, body_poses, lowest_gap};
 pub use track::{AssistGains, MissingJoints, Track, TrackOptions};

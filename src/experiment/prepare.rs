@@ -16,8 +16,8 @@ use super::validate::Problem;
 use crate::character::{Character, Joint};
 use crate::clip::Clip;
 use crate::control::{
-    self, AssistGains, BodyGains, Clock, ControlError, Controller, Gains, Hold, MissingJoints, Parameter,
-    ParameterError, RootTarget, StartState, Track, TrackOptions,
+    self, AssistGains, BodyGains, Clock, ControlError, Controller, Gains, Hold, MissingJoints, OffsetCurve,
+    OffsetOptions, Offsets, Parameter, ParameterError, RootTarget, StartState, Track, TrackOptions, WithOffsets,
 };
 use crate::world::{self, Actuation, CharacterState, Engine, PdMode, Placement, Scene};
 
@@ -26,6 +26,18 @@ use crate::world::{self, Actuation, CharacterState, Engine, PdMode, Placement, S
 pub enum ActorController {
     Hold(Box<Hold>),
     Track(Box<Track>),
+    /// One of the others with offsets.
+    Offset(Box<WithOffsets<ActorController>>),
+}
+
+impl ActorController {
+    /// The controller without its offsets.
+    pub fn base(&self) -> &ActorController {
+        match self {
+            ActorController::Offset(offset) => offset.base.base(),
+            base => base,
+        }
+    }
 }
 
 impl Controller for ActorController {
@@ -33,6 +45,7 @@ impl Controller for ActorController {
         match self {
             ActorController::Hold(hold) => hold.act(state, clock, out),
             ActorController::Track(track) => track.act(state, clock, out),
+            ActorController::Offset(offset) => offset.act(state, clock, out),
         }
     }
 
@@ -40,6 +53,7 @@ impl Controller for ActorController {
         match self {
             ActorController::Hold(hold) => hold.root_target(time),
             ActorController::Track(track) => track.root_target(time),
+            ActorController::Offset(offset) => offset.root_target(time),
         }
     }
 
@@ -47,6 +61,7 @@ impl Controller for ActorController {
         match self {
             ActorController::Hold(hold) => hold.parameters(),
             ActorController::Track(track) => track.parameters(),
+            ActorController::Offset(offset) => offset.parameters(),
         }
     }
 
@@ -54,6 +69,7 @@ impl Controller for ActorController {
         match self {
             ActorController::Hold(hold) => hold.set_parameter(path, value),
             ActorController::Track(track) => track.set_parameter(path, value),
+            ActorController::Offset(offset) => offset.set_parameter(path, value),
         }
     }
 }
@@ -71,7 +87,7 @@ pub struct Actor {
 impl Actor {
     /// Whether it follows a motion.
     pub fn tracks(&self) -> bool {
-        matches!(self.controller, ActorController::Track(_))
+        matches!(self.controller.base(), ActorController::Track(_))
     }
 
     /// The character with the gains that its controller uses in place of its own.
@@ -197,8 +213,12 @@ impl Prepared {
                 error,
             };
             let ground = |x: f64, z: f64, from: f64| ground_below(engine.as_ref(), DVec3::new(x, from, z));
-            let (controller, start, gains) =
+            let (mut controller, start, gains) =
                 make_controller(&spec, actor, &character, motion.as_ref(), free, ground).map_err(control_error)?;
+            if let Some(offsets) = actor.controller.as_ref().and_then(|c| c.offsets.as_ref()) {
+                let offsets = Offsets::new(&character, offset_options(offsets)).map_err(control_error)?;
+                controller = ActorController::Offset(Box::new(WithOffsets::new(controller, offsets)));
+            }
             engine.set_character(
                 i,
                 start.root_position,
@@ -438,6 +458,22 @@ fn make_controller(
                 gains,
             ))
         }
+    }
+}
+
+fn offset_options(spec: &OffsetsSpec) -> OffsetOptions {
+    let curve = |joint: &str, axis: usize, values: &[f64]| OffsetCurve {
+        joint: joint.to_string(),
+        axis,
+        values: values.to_vec(),
+    };
+    OffsetOptions {
+        knots: spec.knots_s.clone(),
+        time_scale: spec.time_scale,
+        mirror: spec.mirror,
+        curves: (spec.joints.iter())
+            .flat_map(|(joint, axes)| axes.written().map(move |(axis, values)| curve(joint, axis, values)))
+            .collect(),
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use super::spec::*;
 use crate::bounds;
+use crate::control::{AXES, LARGEST_OFFSET_DEG, TIME_SCALES};
 use crate::names::nearest;
 
 /// Something wrong at `key` (a dotted path, array places in brackets) of a spec.
@@ -304,6 +305,9 @@ impl ControllerSpec {
                 }
             }
         }
+        if let Some(offsets) = &self.offsets {
+            offsets.validate(&format!("{key}.offsets"))?;
+        }
         let only = |kind: &str, present: &[(&str, bool)]| -> Check {
             match present.iter().find(|(_, p)| *p) {
                 Some((name, _)) => problem(
@@ -377,6 +381,56 @@ impl ControllerSpec {
                         }
                     }
                 }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Seconds between two knots at least: what is nearer is a typing mistake, and asks for enormous rates.
+const SMALLEST_KNOT_STEP: f64 = 1e-3;
+/// Seconds.
+const LARGEST_KNOT: f64 = 1e6;
+
+impl OffsetsSpec {
+    fn validate(&self, key: &str) -> Check {
+        let knots = format!("{key}.knots_s");
+        if self.knots_s.is_empty() {
+            return problem(knots, "is empty; expected at least one time");
+        }
+        within(&knots, &self.knots_s, LARGEST_KNOT, "s")?;
+        if let Some(pair) = self.knots_s.windows(2).find(|k| k[1] - k[0] < SMALLEST_KNOT_STEP) {
+            return problem(
+                knots,
+                format!(
+                    "has {:?} after {:?}; expected times that increase by 1 ms at least",
+                    pair[1], pair[0]
+                ),
+            );
+        }
+        if !TIME_SCALES.contains(&self.time_scale) {
+            return problem(
+                format!("{key}.time_scale"),
+                format!(
+                    "is {:?}; expected {:?} to {:?}",
+                    self.time_scale,
+                    TIME_SCALES.start(),
+                    TIME_SCALES.end()
+                ),
+            );
+        }
+        for (joint, axes) in &self.joints {
+            for (axis, values) in axes.written() {
+                let key = format!("{key}.joints.{joint}.{}", AXES[axis]);
+                within(&key, values, LARGEST_OFFSET_DEG, "degrees")?;
+                if values.len() != self.knots_s.len() {
+                    let (found, expected) = (values.len(), self.knots_s.len());
+                    return problem(key, format!("has {found} values; expected {expected}, one per knot"));
+                }
+            }
+            if axes.written().next().is_none() {
+                let key = format!("{key}.joints.{joint}");
+                return problem(key, "has no values; expected `x`, `y` or `z` with one value per knot");
             }
         }
         Ok(())

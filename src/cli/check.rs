@@ -111,11 +111,10 @@ fn check_motion(path: &Path) -> Result<Verdict, Failure> {
 fn only_tracks(path: &Path) -> Option<ClipFile> {
     let is_clip = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("clip"));
     // the head first, so that motion is not read twice
-    let head = is_clip.then(|| ClipReader::open(path).ok())??;
-    match head.head().skeleton.joints.is_empty() {
-        true => ClipFile::read(path).ok(),
-        false => None,
-    }
+    let mut reader = is_clip.then(|| ClipReader::open(path).ok())??;
+    let empty = reader.head().skeleton.joints.is_empty();
+    let begins_without_poses = reader.segment(0).ok()?.is_some_and(|(_, part)| part.frames.is_empty());
+    (empty || begins_without_poses).then(|| ClipFile::read(path).ok())?
 }
 
 fn check_experiment(path: &Path) -> Result<Verdict, Failure> {

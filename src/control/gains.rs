@@ -67,6 +67,9 @@ pub enum ControlError {
     /// The clip cannot be tracked at all.
     #[error("clip `{clip}` cannot be tracked: {problem}")]
     BadClip { clip: String, problem: String },
+    /// The clip holds no controls of the character.
+    #[error("control track `{clip}` cannot be replayed: {problem}")]
+    BadControls { clip: String, problem: String },
     /// A number is not finite or out of its range.
     #[error("{what} is {value}; expected {expected}")]
     BadValue {

@@ -16,6 +16,7 @@
 
 mod bench;
 mod changes;
+mod controls;
 mod error;
 mod folder;
 mod frame;
@@ -38,6 +39,7 @@ mod validate;
 mod writer;
 
 pub use bench::{BenchError, EngineSpeed, PartTimes, bench};
+pub use controls::ControlRecording;
 pub use error::ExperimentError;
 pub use folder::RunFolder;
 pub use frame::{BodyPose, CharacterFrame, ContactAt, ForceAt, Frame};

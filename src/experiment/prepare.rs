@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use glam::DVec3;
 
 use super::changes::{self, Change};
+use super::controls;
 use super::error::ExperimentError;
 use super::inputs::{self, Inputs};
 use super::load::LoadedSpec;
@@ -17,7 +18,8 @@ use crate::character::{Character, Joint};
 use crate::clip::Clip;
 use crate::control::{
     self, AssistGains, BodyGains, Clock, ControlError, Controller, Gains, Hold, MissingJoints, OffsetCurve,
-    OffsetOptions, Offsets, Parameter, ParameterError, RootTarget, StartState, Track, TrackOptions, WithOffsets,
+    OffsetOptions, Offsets, Parameter, ParameterError, Replay, RootTarget, StartState, Track, TrackOptions,
+    WithOffsets,
 };
 use crate::world::{self, Actuation, CharacterState, Engine, PdMode, Placement, Scene};
 
@@ -26,6 +28,7 @@ use crate::world::{self, Actuation, CharacterState, Engine, PdMode, Placement, S
 pub enum ActorController {
     Hold(Box<Hold>),
     Track(Box<Track>),
+    Replay(Replay),
     /// One of the others with offsets.
     Offset(Box<WithOffsets<ActorController>>),
 }
@@ -45,6 +48,7 @@ impl Controller for ActorController {
         match self {
             ActorController::Hold(hold) => hold.act(state, clock, out),
             ActorController::Track(track) => track.act(state, clock, out),
+            ActorController::Replay(replay) => replay.act(state, clock, out),
             ActorController::Offset(offset) => offset.act(state, clock, out),
         }
     }
@@ -53,6 +57,7 @@ impl Controller for ActorController {
         match self {
             ActorController::Hold(hold) => hold.root_target(time),
             ActorController::Track(track) => track.root_target(time),
+            ActorController::Replay(replay) => replay.root_target(time),
             ActorController::Offset(offset) => offset.root_target(time),
         }
     }
@@ -61,6 +66,7 @@ impl Controller for ActorController {
         match self {
             ActorController::Hold(hold) => hold.parameters(),
             ActorController::Track(track) => track.parameters(),
+            ActorController::Replay(replay) => replay.parameters(),
             ActorController::Offset(offset) => offset.parameters(),
         }
     }
@@ -69,6 +75,7 @@ impl Controller for ActorController {
         match self {
             ActorController::Hold(hold) => hold.set_parameter(path, value),
             ActorController::Track(track) => track.set_parameter(path, value),
+            ActorController::Replay(replay) => replay.set_parameter(path, value),
             ActorController::Offset(offset) => offset.set_parameter(path, value),
         }
     }
@@ -82,12 +89,18 @@ pub struct Actor {
     pub controller: ActorController,
     pub mode: PdMode,
     gains: Gains,
+    start: StartState,
 }
 
 impl Actor {
     /// Whether it follows a motion.
     pub fn tracks(&self) -> bool {
         matches!(self.controller.base(), ActorController::Track(_))
+    }
+
+    /// Where its character starts.
+    pub fn start(&self) -> &StartState {
+        &self.start
     }
 
     /// The character with the gains that its controller uses in place of its own.
@@ -213,8 +226,25 @@ impl Prepared {
                 error,
             };
             let ground = |x: f64, z: f64, from: f64| ground_below(engine.as_ref(), DVec3::new(x, from, z));
-            let (mut controller, start, gains) =
-                make_controller(&spec, actor, &character, motion.as_ref(), free, ground).map_err(control_error)?;
+            let replayed = actor.controller.as_ref().and_then(|c| c.file.as_ref());
+            let (mut controller, start, gains) = match replayed {
+                Some(file) => {
+                    let file = folder.join(file);
+                    let (replay, recorded) = controls::read_replay(&file, &spec, actor, &character, &mut warnings)?;
+                    let gains = Gains {
+                        mode: replay.track().mode(),
+                        ..Gains::default()
+                    };
+                    let start = match actor.start {
+                        StartSpec::Controller => recorded,
+                        StartSpec::Bind => start_at_rest(actor, &character, bind(&character), free, ground),
+                    };
+                    (ActorController::Replay(replay), start, gains)
+                }
+                None => {
+                    make_controller(&spec, actor, &character, motion.as_ref(), free, ground).map_err(control_error)?
+                }
+            };
             if let Some(offsets) = actor.controller.as_ref().and_then(|c| c.offsets.as_ref()) {
                 let offsets = Offsets::new(&character, offset_options(offsets)).map_err(control_error)?;
                 controller = ActorController::Offset(Box::new(WithOffsets::new(controller, offsets)));
@@ -232,6 +262,7 @@ impl Prepared {
                 controller,
                 mode: gains.mode,
                 gains,
+                start,
             });
         }
         for (i, prop) in spec.props.iter().enumerate() {
@@ -397,32 +428,6 @@ fn make_controller(
         }
         Track::new(character, motion, position, heading, &options)
     };
-    let bind = || -> Vec<_> {
-        character
-            .bodies
-            .iter()
-            .map(|b| world::JointPosition::bind(&b.joint))
-            .collect()
-    };
-    let at_rest = |pose: Vec<world::JointPosition>, ground: &mut dyn FnMut(f64, f64, f64) -> Option<f64>| {
-        let mut start = StartState::at_rest(character, pose, position, heading, actor.tilt_deg.to_radians());
-        if actor.stand_on_ground && free {
-            let mut poses = Vec::new();
-            control::body_poses(
-                character,
-                start.root_position,
-                start.root_rotation,
-                &start.joints,
-                &mut poses,
-            );
-            let from = start.root_position.y;
-            let gap = control::lowest_gap(character, &poses, false, |x, z| ground(x, z, from));
-            if let Some(gap) = gap {
-                start.root_position.y += position.y - gap;
-            }
-        }
-        start
-    };
     match (controller.kind, motion) {
         (ControllerKind::Track, Some(motion)) => {
             let mut track = tracker(motion)?;
@@ -434,7 +439,7 @@ fn make_controller(
             }
             let start = match actor.start {
                 StartSpec::Controller => track.start_state(0.0),
-                StartSpec::Bind => at_rest(bind(), &mut ground),
+                StartSpec::Bind => start_at_rest(actor, character, bind(character), free, ground),
             };
             Ok((ActorController::Track(Box::new(track)), start, gains))
         }
@@ -443,14 +448,14 @@ fn make_controller(
                 (_, Some(angles), _, _) => pose_from(character, angles, "pose_deg")?,
                 (Some(name), _, _, _) if name != "bind" => match spec.poses.get(name) {
                     Some(angles) => pose_from(character, angles, &format!("poses.{name}"))?,
-                    None => bind(),
+                    None => bind(character),
                 },
                 (_, _, Some(frame), Some(motion)) => tracker(motion)?.pose_in_clip(frame),
-                _ => bind(),
+                _ => bind(character),
             };
             let start = match actor.start {
-                StartSpec::Controller => at_rest(pose.clone(), &mut ground),
-                StartSpec::Bind => at_rest(bind(), &mut ground),
+                StartSpec::Controller => start_at_rest(actor, character, pose.clone(), free, ground),
+                StartSpec::Bind => start_at_rest(actor, character, bind(character), free, ground),
             };
             Ok((
                 ActorController::Hold(Box::new(Hold::new(character, &pose, &gains)?)),
@@ -459,6 +464,40 @@ fn make_controller(
             ))
         }
     }
+}
+
+fn bind(character: &Character) -> Vec<world::JointPosition> {
+    let joints = character.bodies.iter().map(|b| &b.joint);
+    joints.map(world::JointPosition::bind).collect()
+}
+
+/// In `pose`, where the experiment places the character. `ground` as in [`make_controller`].
+fn start_at_rest(
+    actor: &CharacterSpec,
+    character: &Character,
+    pose: Vec<world::JointPosition>,
+    free: bool,
+    mut ground: impl FnMut(f64, f64, f64) -> Option<f64>,
+) -> StartState {
+    let position = DVec3::from_array(actor.position);
+    let (heading, tilt) = (actor.heading_deg.to_radians(), actor.tilt_deg.to_radians());
+    let mut start = StartState::at_rest(character, pose, position, heading, tilt);
+    if actor.stand_on_ground && free {
+        let mut poses = Vec::new();
+        control::body_poses(
+            character,
+            start.root_position,
+            start.root_rotation,
+            &start.joints,
+            &mut poses,
+        );
+        let from = start.root_position.y;
+        let gap = control::lowest_gap(character, &poses, false, |x, z| ground(x, z, from));
+        if let Some(gap) = gap {
+            start.root_position.y += position.y - gap;
+        }
+    }
+    start
 }
 
 fn offset_options(spec: &OffsetsSpec) -> OffsetOptions {

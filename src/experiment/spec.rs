@@ -192,12 +192,15 @@ pub enum UpAxis {
 pub enum ControllerKind {
     Hold,
     Track,
+    Replay,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ControllerSpec {
     pub kind: ControllerKind,
+    /// `replay`: the control track of a run.
+    pub file: Option<PathBuf>,
     #[serde(default)]
     pub mode: ModeSpec,
     /// Factors on the character's gains.
@@ -240,6 +243,7 @@ impl ControllerSpec {
     pub fn hold_bind_pose() -> ControllerSpec {
         ControllerSpec {
             kind: ControllerKind::Hold,
+            file: None,
             mode: ModeSpec::Stable,
             kp_scale: 1.0,
             kd_scale: 1.0,
@@ -543,6 +547,9 @@ pub struct RecordingSpec {
     /// Whether `motion.bvh` is written.
     #[serde(default = "yes")]
     pub bvh: bool,
+    /// Whether `controls.clip` is written: everything the controllers ask for.
+    #[serde(default)]
+    pub controls: bool,
 }
 
 impl Default for RecordingSpec {
@@ -551,6 +558,7 @@ impl Default for RecordingSpec {
             metrics_hz: 60.0,
             motion_hz: 60.0,
             bvh: true,
+            controls: false,
         }
     }
 }

@@ -131,8 +131,10 @@ impl Spec {
             paths.extend(&mut actor.file);
             paths.extend(actor.fit.iter_mut().filter_map(|f| f.file.as_mut()));
             paths.extend(actor.motion.iter_mut().map(|m| &mut m.file));
+            paths.extend(actor.controller.iter_mut().filter_map(|c| c.file.as_mut()));
         }
         paths.extend(self.motion.iter_mut().map(|m| &mut m.file));
+        paths.extend(self.controller.iter_mut().filter_map(|c| c.file.as_mut()));
         paths
     }
 
@@ -317,7 +319,11 @@ impl ControllerSpec {
                 None => Ok(()),
             }
         };
+        if self.kind != ControllerKind::Replay {
+            only("replay", &[("file", self.file.is_some())])?;
+        }
         match self.kind {
+            ControllerKind::Replay => self.validate_replay(key, actor)?,
             ControllerKind::Hold => {
                 only(
                     "track",
@@ -384,6 +390,48 @@ impl ControllerSpec {
             }
         }
         Ok(())
+    }
+}
+
+impl ControllerSpec {
+    /// Whatever the recorded controller was told is in what it asked for.
+    fn validate_replay(&self, key: &str, actor: &CharacterSpec) -> Check {
+        let plain = ControllerSpec {
+            kind: ControllerKind::Replay,
+            file: self.file.clone(),
+            ..ControllerSpec::hold_bind_pose()
+        };
+        if self.file.is_none() {
+            let message = "is missing; expected the controls.clip of a run with `recording.controls = true`";
+            return problem(format!("{key}.file"), message);
+        }
+        if actor.tilt_deg != 0.0 {
+            let message = "is \"replay\", which does not know `tilt_deg`; the recording says how the character lies";
+            return problem(format!("{key}.kind"), message);
+        }
+        let changed = [
+            ("mode", self.mode != plain.mode),
+            ("kp_scale", self.kp_scale != plain.kp_scale),
+            ("kd_scale", self.kd_scale != plain.kd_scale),
+            ("pose", self.pose.is_some()),
+            ("pose_deg", self.pose_deg.is_some()),
+            ("frame_s", self.frame_s.is_some()),
+            ("align_heading", self.align_heading != plain.align_heading),
+            ("align_ground", self.align_ground != plain.align_ground),
+            ("sink_share", self.sink_share != plain.sink_share),
+            ("missing", self.missing != plain.missing),
+            ("joints", !self.joints.is_empty()),
+            ("gains", !self.gains.is_empty()),
+            ("assist", self.assist.is_some()),
+            ("offsets", self.offsets.is_some()),
+        ];
+        match changed.iter().find(|(_, changed)| *changed) {
+            Some((name, _)) => problem(
+                format!("{key}.{name}"),
+                "does not belong to a controller of kind \"replay\": everything is in its `file`",
+            ),
+            None => Ok(()),
+        }
     }
 }
 

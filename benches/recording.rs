@@ -16,6 +16,7 @@ fn recording(c: &mut Criterion) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("run");
     let options = RunOptions {
+        give_up_above: None,
         metrics: true,
         motion: true,
         stop: None,

@@ -331,6 +331,7 @@ fn several_characters_have_controllers_and_files_of_their_own() {
          controller = { kind = \"hold\", kp_scale = 0, kd_scale = 0.01 }\n[[terrain]]\nkind = \"ground\"\n",
     );
     let options = RunOptions {
+        give_up_above: None,
         metrics: true,
         motion: true,
         stop: None,
@@ -494,6 +495,7 @@ fn a_folder_goes_to_one_run_and_what_can_be_written_is() {
     let characters = character("a", 0.0) + &character("b c", 3.0) + &character("b_c", 6.0);
     let prepared = prepare(&format!("duration_s = 0.02\n{characters}"));
     let options = RunOptions {
+        give_up_above: None,
         metrics: true,
         motion: true,
         stop: None,

@@ -6,6 +6,7 @@ use ambler::clip::{ClipFile, ClipReader};
 use ambler::experiment::{Frame, LoadedSpec, Playback, Prepared, RunFolder, RunOptions, Simulation, run};
 
 const KEEP: RunOptions = RunOptions {
+    give_up_above: None,
     metrics: true,
     motion: true,
     stop: None,

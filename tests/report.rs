@@ -20,6 +20,7 @@ fn run_into(folder: &Path, experiment: &Path, sets: &[&str]) {
     let mut out = RunFolder::at(folder, true).unwrap();
     out.begin(&prepared).unwrap();
     let options = RunOptions {
+        give_up_above: None,
         metrics: true,
         motion: true,
         stop: None,

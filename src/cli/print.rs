@@ -49,6 +49,14 @@ impl Failure {
         }
     }
 
+    /// What was asked for did not succeed.
+    pub fn failed(message: impl ToString) -> Failure {
+        Failure {
+            code: 1,
+            ..Failure::input(message)
+        }
+    }
+
     pub fn with_hint(mut self, hint: impl Into<String>) -> Failure {
         self.hint = Some(hint.into());
         self

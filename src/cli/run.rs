@@ -10,7 +10,8 @@ use super::print::{Failure, note, out};
 use super::progress::Progress;
 use crate::experiment::spec::{CharacterSpec, FitSpec, MotionSpec, Spec, UpAxis};
 use crate::experiment::{
-    LoadedSpec, Observer, Prepared, RunFolder, RunOptions, RunOutcome, Simulation, StoppedBy, Summary, read_run_motion,
+    CombineSpec, LoadedSpec, Observer, Prepared, RunFolder, RunOptions, RunOutcome, Scenario, Simulation, StoppedBy,
+    Summary, TotalScore, read_run_motion,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -170,52 +171,132 @@ fn absolute(path: &Path) -> PathBuf {
 pub(super) fn run(arguments: &RunArguments) -> Result<Verdict, Failure> {
     // before there is a folder: a signal at any later moment leaves a run that can be read
     let stop = stop_on_signal();
-    let prepared = Prepared::new(&arguments.experiment.load()?)?;
-    for warning in &prepared.warnings {
-        note(format!("warning: {warning}"));
+    let loaded = arguments.experiment.load()?;
+    let scenarios = loaded.scenarios(&[])?;
+    let prepared = Prepared::new(&loaded)?;
+    let mut all = Vec::new();
+    if let [Scenario { name, .. }] = &scenarios[..]
+        && name.is_empty()
+    {
+        tell_warnings(&prepared, "");
+    } else {
+        for scenario in scenarios {
+            let prepared = Prepared::new(&scenario.loaded)?;
+            tell_warnings(&prepared, &format!("{}: ", scenario.name));
+            all.push((scenario, prepared));
+        }
     }
     let mut folder = match &arguments.out {
         Some(path) => RunFolder::at(path, arguments.force)?,
         None => RunFolder::numbered(Path::new("runs"), &prepared.name)?,
     };
     folder.begin(&prepared)?;
+    if all.is_empty() {
+        let show = |summary: &Summary, folder: &Path| match arguments.json {
+            true => out(summary.to_json().trim_end()),
+            false => print_summary(summary, folder),
+        };
+        return Ok(run_one(&prepared, &mut folder, stop, arguments.quiet, &show)?.1);
+    }
+    run_all(TotalScore::new(&loaded), &all, folder, stop, arguments)
+}
 
+fn tell_warnings(prepared: &Prepared, of: &str) {
+    for warning in &prepared.warnings {
+        note(format!("warning: {of}{warning}"));
+    }
+}
+
+/// Runs an experiment into its folder and shows what came of it.
+fn run_one(
+    prepared: &Prepared,
+    folder: &mut RunFolder,
+    stop: &'static AtomicBool,
+    quiet: bool,
+    show: &dyn Fn(&Summary, &Path),
+) -> Result<(RunOutcome, Verdict), Failure> {
     let options = RunOptions {
         metrics: true,
         motion: true,
         stop: Some(stop),
+        give_up_above: None,
     };
     let mut watch = Watch {
-        progress: Progress::new(0.0, prepared.spec.duration_s, "simulated", arguments.quiet),
+        progress: Progress::new(0.0, prepared.spec.duration_s, "simulated", quiet),
         next_look: 0,
     };
-    let (outcome, written) = folder.run(&prepared, &options, &mut watch);
+    let (outcome, written) = folder.run(prepared, &options, &mut watch);
     watch.progress.finish();
-
-    if arguments.json {
-        out(outcome.summary.to_json().trim_end());
-    } else {
-        print_summary(&outcome.summary, &folder.path);
-    }
-    written.map_err(|error| Failure {
-        code: 1,
-        message: format!("not all results could be written: {error}"),
-        hint: Some("what could be is in the run folder, without a summary.json; make room and run it again".into()),
+    show(&outcome.summary, &folder.path);
+    written.map_err(|error| {
+        Failure::failed(format!("not all results could be written: {error}"))
+            .with_hint("what could be is in the run folder, without a summary.json; make room and run it again")
     })?;
-    verdict(&prepared, &outcome)
+    let verdict = verdict(prepared, &outcome)?;
+    Ok((outcome, verdict))
+}
+
+/// Runs every scenario into a folder of its own inside of `folder`, and takes their scores together.
+fn run_all(
+    mut total: TotalScore,
+    scenarios: &[(Scenario, Prepared)],
+    mut folder: RunFolder,
+    stop: &'static AtomicBool,
+    arguments: &RunArguments,
+) -> Result<Verdict, Failure> {
+    let mut bad = Verdict::Good;
+    for (scenario, prepared) in scenarios {
+        let mut inside = folder.inside(&scenario.folder)?;
+        inside.begin(prepared)?;
+        let show = |summary: &Summary, folder: &Path| {
+            if !arguments.json {
+                print_summary(summary, folder);
+            }
+        };
+        let (outcome, verdict) = run_one(prepared, &mut inside, stop, arguments.quiet, &show)?;
+        if verdict == Verdict::Bad {
+            bad = Verdict::Bad;
+        }
+        if outcome.summary.stopped_by == Some(StoppedBy::Interrupt) {
+            return Ok(Verdict::Bad);
+        }
+        total.add(scenario, &outcome);
+    }
+    total.finish();
+    folder.finish_scenarios(&total)?;
+    if arguments.json {
+        out(total.to_json().trim_end());
+    } else {
+        print_total(&total, &folder.path);
+    }
+    Ok(bad)
+}
+
+fn print_total(total: &TotalScore, folder: &Path) {
+    out(format!("{}: {} scenarios", total.name, total.scenarios.len()));
+    for scenario in &total.scenarios {
+        let fell = scenario
+            .fell_at_s
+            .map(|t| format!(", fell at {t:.2} s"))
+            .unwrap_or_default();
+        out(format!("  {:<24} cost {}{fell}", scenario.name, scenario.score.cost));
+    }
+    if let Some(cost) = total.cost {
+        let how = match total.combine {
+            CombineSpec::Mean => "mean",
+            CombineSpec::Worst => "worst",
+        };
+        out(format!("  {:<24} {cost} ({how} of all scenarios)", "score"));
+    }
+    out(format!("  {:<24} {}", "folder", folder.display()));
 }
 
 /// A fall, an error and an interrupt are failures, unless the experiment says that a fall is not.
 fn verdict(prepared: &Prepared, outcome: &RunOutcome) -> Result<Verdict, Failure> {
     if let Some(error) = &outcome.error {
-        return Err(Failure {
-            code: 1,
-            message: error.to_string(),
-            hint: Some(
-                "the run folder holds everything up to that time; a smaller step (rate_hz) or softer gains may help"
-                    .into(),
-            ),
-        });
+        return Err(Failure::failed(error).with_hint(
+            "the run folder holds everything up to that time; a smaller step (rate_hz) or softer gains may help",
+        ));
     }
     let fell = outcome.summary.fell_at_s.is_some() && prepared.spec.fall.fails;
     Ok(match fell || outcome.summary.stopped_by == Some(StoppedBy::Interrupt) {
@@ -256,6 +337,7 @@ impl Observer for Watch {
 fn print_summary(s: &Summary, folder: &Path) {
     let ending = match (s.stopped_by, s.fell_at_s) {
         (Some(StoppedBy::Error), _) => format!("stopped by an error at {:.3} s", s.duration_s),
+        (Some(StoppedBy::Hopeless), _) => format!("given up at {:.3} s", s.duration_s),
         (Some(StoppedBy::Interrupt), _) => format!("interrupted at {:.3} s", s.duration_s),
         (_, Some(t)) => format!("fell at {t:.2} s of {:.2} s", s.duration_s),
         (_, None) => format!("{:.2} s without a fall", s.duration_s),
@@ -289,6 +371,12 @@ fn print_summary(s: &Summary, folder: &Path) {
             s.real_time_factor, s.us_per_step
         ),
     );
+    if let Some(score) = &s.score {
+        for term in &score.terms {
+            row("", format!("{} {:.6}, cost {:.6}", term.name, term.value, term.cost));
+        }
+        row("score", format!("{}", score.cost));
+    }
     row("state hash", s.state_hash.clone());
     row("folder", folder.display().to_string());
 }

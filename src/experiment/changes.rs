@@ -1,6 +1,6 @@
 //! Changes of the controllers' parameters at given times.
 
-use super::prepare::Actor;
+use super::prepare::{Actor, Prepared};
 use super::spec::{ChangeSpec, Spec};
 use super::validate::{Check, Problem, not_negative, problem};
 use crate::control::{Controller, Parameter, ParameterError};
@@ -51,6 +51,11 @@ pub(crate) fn parameters<'a>(
         }));
     }
     all
+}
+
+/// The parameters of all controllers of an experiment as it starts, under the paths of its file.
+pub fn controller_parameters(prepared: &Prepared) -> Vec<Parameter> {
+    parameters(&prepared.spec, prepared.actors.iter().map(|a| &a.controller))
 }
 
 /// The controller that a path of the file leads to, and what is left of the path.

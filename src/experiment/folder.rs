@@ -7,6 +7,7 @@ use super::inputs;
 use super::prepare::Prepared;
 use super::run::RunOutcome;
 use super::run::{Observer, RunOptions, run_and_keep};
+use super::score::TotalScore;
 use super::writer::{Batch, RunWriter};
 use crate::files::{NewFile, write_atomic};
 
@@ -17,6 +18,7 @@ pub(super) const METRICS: &str = "metrics.csv";
 pub(super) const MOTION: &str = "motion";
 pub(super) const CONTROLS: &str = "controls";
 const SUMMARY: &str = "summary.json";
+pub(super) const SCORE: &str = "score.json";
 /// What `ambler report` makes of the results.
 const REPORT: &str = "report.html";
 
@@ -32,7 +34,7 @@ fn is_result(path: &Path) -> bool {
             (rest.is_empty() || rest.starts_with('_')) && matches!(ending, "clip" | "bvh")
         })
     });
-    name == METRICS || name == REPORT || of_character
+    name == METRICS || name == REPORT || name == SCORE || of_character
 }
 
 /// A folder that belongs to one run.
@@ -130,7 +132,7 @@ impl RunFolder {
         self.log.push(line.into());
     }
 
-    fn write(&self, name: &str, bytes: &[u8]) -> Result<(), ExperimentError> {
+    pub(super) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), ExperimentError> {
         let path = self.path.join(name);
         write_atomic(&path, bytes).map_err(|e| ExperimentError::Folder(format!("cannot write the results: {e}")))
     }
@@ -180,6 +182,21 @@ impl RunFolder {
             self.log(format!("warning: {warning}"));
         }
         self.write_log()
+    }
+
+    /// A run folder inside of this one, in place of what an earlier run may have left there.
+    pub fn inside(&self, name: &str) -> Result<RunFolder, ExperimentError> {
+        RunFolder::at(&self.path.join(name), true)
+    }
+
+    /// Ends a folder that holds the runs of several scenarios.
+    pub fn finish_scenarios(&mut self, score: &TotalScore) -> Result<(), ExperimentError> {
+        self.log(match score.cost {
+            Some(cost) => format!("completed, cost {cost}"),
+            None => "not all scenarios could be run to their ends".into(),
+        });
+        self.write_log()?;
+        self.write(SCORE, score.to_json().as_bytes())
     }
 
     fn write_log(&self) -> Result<(), ExperimentError> {

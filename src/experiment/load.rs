@@ -57,7 +57,8 @@ impl LoadedSpec {
     }
 
     fn check(&self) -> Result<(), ExperimentError> {
-        self.spec.validate().map_err(|problem| self.error(problem))
+        self.spec.validate().map_err(|problem| self.error(problem))?;
+        self.scenarios(&[]).map(|_| ())
     }
 
     fn deserialize(

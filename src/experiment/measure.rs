@@ -133,7 +133,7 @@ impl ActorMeasure {
     }
 
     /// Angle by which the trunk leans, radians.
-    fn lean(&self, state: &CharacterState) -> f64 {
+    pub(crate) fn lean(&self, state: &CharacterState) -> f64 {
         let up = state.bodies[self.trunk].rotation * (self.R_bind[self.trunk].conjugate() * DVec3::Y);
         libm::acos(up.y.clamp(-1.0, 1.0))
     }

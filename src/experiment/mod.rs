@@ -25,13 +25,16 @@ mod inputs;
 mod load;
 mod measure;
 mod metrics;
+mod objective;
 pub mod overrides;
 mod playback;
 mod prepare;
 mod pushes;
 mod recording;
 mod run;
+mod scenarios;
 mod scene;
+mod score;
 mod session;
 pub mod spec;
 mod summary;
@@ -39,6 +42,7 @@ mod validate;
 mod writer;
 
 pub use bench::{BenchError, EngineSpeed, PartTimes, bench};
+pub use changes::controller_parameters;
 pub use controls::ControlRecording;
 pub use error::ExperimentError;
 pub use folder::RunFolder;
@@ -47,10 +51,16 @@ pub use inputs::{InputFile, fit_character, read_motion, read_run_motion};
 pub use load::LoadedSpec;
 pub use measure::{ActorMeasure, advance_targets, driven, joint_error};
 pub use metrics::Metrics;
+pub use objective::{
+    CombineSpec, GoalSpec, Judge, MEASURES, MeasureKind, ScenarioSpec, Score, ShapeSpec, TermScore, TermSpec, WhenSpec,
+    term_names,
+};
 pub use playback::Playback;
-pub use prepare::{Actor, ActorController, Prepared};
+pub use prepare::{Actor, ActorController, Prepared, copy_inputs};
 pub use recording::Recording;
 pub use run::{Held, Observer, RunOptions, RunOutcome, Simulation, run};
+pub use scenarios::{Scenario, combine};
+pub use score::{ScenarioScore, TotalScore};
 pub use session::{
     CharacterSample, Command, Deeds, End, Hand, HandError, HandSettings, Live, LiveOptions, PushRequest, SPEEDS,
     Sample, SaveError, Saved, Session, Status, StepOutcome,

@@ -10,7 +10,10 @@ use super::controls;
 use super::error::ExperimentError;
 use super::inputs::{self, Inputs};
 use super::load::LoadedSpec;
+use super::objective;
+use super::overrides;
 use super::pushes::{self, Push, Pushable};
+use super::scenarios;
 use super::scene;
 use super::spec::*;
 use super::validate::Problem;
@@ -21,6 +24,7 @@ use crate::control::{
     OffsetOptions, Offsets, Parameter, ParameterError, Replay, RootTarget, StartState, Track, TrackOptions,
     WithOffsets,
 };
+use crate::files;
 use crate::world::{self, Actuation, CharacterState, Engine, PdMode, Placement, Scene};
 
 /// One of the controllers an experiment can name.
@@ -144,8 +148,6 @@ impl Prepared {
     pub fn new(loaded: &LoadedSpec) -> Result<Prepared, ExperimentError> {
         let spec = loaded.spec.clone();
         let folder = loaded.folder.as_path();
-        let mut resolved = spec.clone();
-        let mut inputs = Inputs::default();
         let mut warnings = Vec::new();
 
         let mut scene = Scene {
@@ -204,10 +206,8 @@ impl Prepared {
             names.push(name);
             characters.push((character, motion, free));
         }
-        for path in resolved.input_paths_mut() {
-            inputs.take_path(folder, path);
-        }
-        for file in &inputs.files {
+        let (resolved, inputs) = copy_inputs(&spec, folder);
+        for file in &inputs {
             inputs::refuse_pipe(&file.original)?;
         }
 
@@ -290,11 +290,11 @@ impl Prepared {
         };
         let pushes = pushes::resolve(&spec, pushable).map_err(|p| loaded.error(p))?;
         let changes = changes::resolve(&spec, &actors).map_err(|p| loaded.error(p))?;
-        Ok(Prepared {
+        let prepared = Prepared {
             name: spec.name.clone().unwrap_or_else(|| "experiment".into()),
             spec,
             resolved,
-            inputs: inputs.files,
+            inputs,
             actors,
             prop_names,
             pushes,
@@ -303,7 +303,9 @@ impl Prepared {
             warnings,
             start: Mutex::new(engine),
             dt,
-        })
+        };
+        objective::check(&prepared).map_err(|p| loaded.error(p))?;
+        Ok(prepared)
     }
 
     /// Reads, changes and prepares an experiment file.
@@ -323,6 +325,19 @@ impl Prepared {
     }
 }
 
+/// The experiment with paths to copies of its files in a folder `inputs`, and the files to copy there.
+pub fn copy_inputs(spec: &Spec, folder: &Path) -> (Spec, Vec<inputs::InputFile>) {
+    let mut resolved = spec.clone();
+    let mut inputs = Inputs::default();
+    for path in resolved.input_paths_mut() {
+        inputs.take_path(folder, path);
+    }
+    for scenario in &mut resolved.scenarios {
+        scenarios::take_paths(&mut scenario.set, folder, &mut inputs);
+    }
+    (resolved, inputs.files)
+}
+
 /// `folder` from the root of the file system; as it is where the present folder is not known.
 fn absolute(folder: &Path) -> PathBuf {
     std::path::absolute(Path::new(".").join(folder)).unwrap_or_else(|_| folder.to_path_buf())
@@ -338,6 +353,30 @@ fn ground_below(engine: &dyn Engine, point: DVec3) -> Option<f64> {
     })
 }
 
+/// A character file with changes.
+fn load_changed(path: &Path, set: &toml::Table) -> Result<Character, ExperimentError> {
+    if set.is_empty() {
+        return Ok(Character::load(path)?);
+    }
+    let name = path.display().to_string();
+    let input = |message: String| ExperimentError::Input {
+        what: format!("`set` on {name}"),
+        message,
+    };
+    let mut table: toml::Table = files::parse_toml(&files::read_text(path)?, &name)?;
+    overrides::merge(&mut table, set).map_err(input)?;
+    let text = toml::to_string(&table).map_err(|e| input(e.to_string()))?;
+    // lines of the changed text would mislead
+    Character::parse(&text, &name).map_err(|e| {
+        let key = e.key.map(|k| format!("`{k}`: ")).unwrap_or_default();
+        let meant = e
+            .suggestion
+            .map(|s| format!("; did you mean `{s}`?"))
+            .unwrap_or_default();
+        input(format!("{key}{}{meant}", e.message))
+    })
+}
+
 fn read_character(
     actor: &CharacterSpec,
     motion: Option<&Clip>,
@@ -345,7 +384,7 @@ fn read_character(
     warnings: &mut Vec<String>,
 ) -> Result<Arc<Character>, ExperimentError> {
     if let Some(file) = &actor.file {
-        return Ok(Arc::new(Character::load(&folder.join(file))?));
+        return Ok(Arc::new(load_changed(&folder.join(file), &actor.set)?));
     }
     let fit = actor.fit.clone().unwrap_or_default();
     let read;

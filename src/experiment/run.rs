@@ -12,6 +12,7 @@ use super::folder::RunFolder;
 use super::frame::{BodyPose, ForceAt, forces_at};
 use super::measure::{ActorMeasure, advance_targets, joint_error};
 use super::metrics::{ActorSample, Metrics};
+use super::objective::Judge;
 use super::prepare::{ActorController, Prepared};
 use super::pushes::Pushing;
 use super::recording::Recording;
@@ -162,6 +163,8 @@ pub struct RunOptions<'a> {
     pub motion: bool,
     /// The run ends when it becomes true.
     pub stop: Option<&'a AtomicBool>,
+    /// The run ends when its score is certain to be larger.
+    pub give_up_above: Option<f64>,
 }
 
 /// Looks on while a run goes on.
@@ -256,6 +259,7 @@ pub(super) fn run_and_keep(
     });
     let mut rows_waiting = 0;
 
+    let mut judge = (spec.has_score()).then(|| Judge::new(prepared, &simulation, options.give_up_above));
     let mut sums = WorldSums::default();
     let mut stopped_by = None;
     let mut error = None;
@@ -318,6 +322,13 @@ pub(super) fn run_and_keep(
         for (i, measure) in measures.iter_mut().enumerate() {
             measure.after_step(i, &simulation.states, simulation.engine.as_ref(), prepared.dt());
         }
+        if let Some(judge) = &mut judge {
+            judge.after_step(&simulation, &measures);
+            if judge.is_hopeless() && step + 1 < steps {
+                stopped_by = Some(StoppedBy::Hopeless);
+                break;
+            }
+        }
         observer.after_step(&simulation);
         if spec.fall.stop && measures.iter().any(|m| m.fell_at.is_some()) {
             stopped_by = Some(StoppedBy::Fall);
@@ -328,13 +339,16 @@ pub(super) fn run_and_keep(
     sums.steps = simulation.engine.steps();
     sums.time = simulation.engine.time();
     sums.state_hash = simulation.engine.state_hash();
-    let summary = Summary::new(
+    let mut summary = Summary::new(
         prepared,
         &measures,
         &sums,
         stopped_by,
         error.as_ref().map(StepError::to_string),
     );
+    if let Some(judge) = &judge {
+        summary.score = Some(judge.score(&summary));
+    }
     let written = writer.map_or(Ok(()), |writer| {
         writer.send(take_batch(&mut metrics, &mut recordings, &mut controls));
         recordings.clear();

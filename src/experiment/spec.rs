@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use serde::de::{self, Deserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
+pub use super::objective::spec::{CombineSpec, GoalSpec, ScenarioSpec, ShapeSpec, TermSpec, WhenSpec};
 use crate::world::EngineKind;
 
 /// Version of the format this program writes and reads.
@@ -33,6 +34,9 @@ pub struct Spec {
     /// Seed of everything random, below 2^63.
     #[serde(default)]
     pub seed: u64,
+    /// How the scores of several scenarios make one.
+    #[serde(default, skip_serializing_if = "CombineSpec::is_mean")]
+    pub combine: CombineSpec,
     /// m/s², world axes.
     #[serde(default = "default_gravity")]
     pub gravity: [f64; 3],
@@ -61,6 +65,12 @@ pub struct Spec {
     pub recording: RecordingSpec,
     #[serde(default)]
     pub fall: FallSpec,
+    /// What makes a run good: the score is the sum of these terms, smaller being better.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub objective: Vec<TermSpec>,
+    /// Circumstances under which it is run to be judged; itself alone if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scenarios: Vec<ScenarioSpec>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -111,6 +121,9 @@ pub struct CharacterSpec {
     pub start: StartSpec,
     /// Fit the character to the skeleton of a motion instead of reading a file.
     pub fit: Option<FitSpec>,
+    /// What differs from `file`, under its keys; a body is called by its name: `body.left_thigh.mass`.
+    #[serde(default, skip_serializing_if = "toml::Table::is_empty")]
+    pub set: toml::Table,
     pub controller: Option<ControllerSpec>,
     pub motion: Option<MotionSpec>,
 }
@@ -127,6 +140,7 @@ impl CharacterSpec {
             stand_on_ground: true,
             start: StartSpec::Controller,
             fit: None,
+            set: toml::Table::new(),
             controller: None,
             motion: None,
         }

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::measure::ActorMeasure;
+use super::objective::Score;
 use super::prepare::{Actor, Prepared};
 
 /// Why a run ended before its time.
@@ -15,6 +16,8 @@ pub enum StoppedBy {
     Error,
     /// The experiment ends with a fall.
     Fall,
+    /// Its score could no longer be good enough.
+    Hopeless,
 }
 
 /// The results of one run. With several characters the totals are over all of them: earliest fall, mean errors, worst
@@ -59,6 +62,9 @@ pub struct Summary {
     /// Seconds simulated per second of computing.
     pub real_time_factor: f64,
     pub us_per_step: f64,
+    /// What it was worth, if the experiment has an objective; of a run that was given up, what its cost cannot be below.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub score: Option<Score>,
     pub characters: Vec<CharacterSummary>,
 }
 
@@ -168,6 +174,7 @@ impl Summary {
             state_hash: format!("{:016x}", sums.state_hash),
             real_time_factor: sums.time / wall,
             us_per_step: wall * 1e6 / steps,
+            score: None,
             characters,
         }
     }

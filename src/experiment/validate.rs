@@ -98,6 +98,11 @@ fn mass(key: impl Into<String>, value: f64) -> Check {
 }
 
 impl Spec {
+    /// Whether a run could begin with it, as far as that can be told without opening another file; what is wrong otherwise.
+    pub fn check(&self) -> Result<(), String> {
+        self.validate().map_err(|p| format!("`{}` {}", p.key, p.message))
+    }
+
     /// Physics steps in the experiment.
     pub fn steps(&self) -> u64 {
         (self.duration_s * self.rate_hz).round() as u64
@@ -204,7 +209,8 @@ impl Spec {
         not_negative("recording.metrics_hz", self.recording.metrics_hz)?;
         not_negative("recording.motion_hz", self.recording.motion_hz)?;
         not_negative("fall.pelvis_height", self.fall.pelvis_height)?;
-        positive("fall.trunk_lean_deg", self.fall.trunk_lean_deg)
+        positive("fall.trunk_lean_deg", self.fall.trunk_lean_deg)?;
+        self.validate_score()
     }
 
     fn validate_actors(&self) -> Check {
@@ -260,6 +266,9 @@ impl CharacterSpec {
             (None, None) => return problem(key, "needs either `file` or a [character.fit] table"),
             (Some(_), Some(_)) => return problem(format!("{key}.fit"), "there is a `file` too; write either"),
             _ => {}
+        }
+        if self.file.is_none() && !self.set.is_empty() {
+            return problem(format!("{key}.set"), "changes what a `file` says, and there is none");
         }
         place(format!("{key}.position"), &self.position)?;
         rotation(format!("{key}.heading_deg"), &[self.heading_deg])?;

@@ -4,5 +4,7 @@
 //! that says how they were found. Knows nothing of the command line.
 
 mod evaluation;
+mod problem;
 
 pub use evaluation::{Evaluation, Evaluator, Outcome, Request};
+pub use problem::{FAILED, ParameterSpec, Paths, Place, Problem, ProblemError, ProblemSpec, Range, nine_digits};

@@ -111,11 +111,10 @@ fn check_motion(path: &Path) -> Result<Verdict, Failure> {
 fn only_tracks(path: &Path) -> Option<ClipFile> {
     let is_clip = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("clip"));
     // the head first, so that motion is not read twice
-    let head = is_clip.then(|| ClipReader::open(path).ok())??;
-    match head.head().skeleton.joints.is_empty() {
-        true => ClipFile::read(path).ok(),
-        false => None,
-    }
+    let mut reader = is_clip.then(|| ClipReader::open(path).ok())??;
+    let empty = reader.head().skeleton.joints.is_empty();
+    let begins_without_poses = reader.segment(0).ok()?.is_some_and(|(_, part)| part.frames.is_empty());
+    (empty || begins_without_poses).then(|| ClipFile::read(path).ok())?
 }
 
 fn check_experiment(path: &Path) -> Result<Verdict, Failure> {
@@ -123,7 +122,7 @@ fn check_experiment(path: &Path) -> Result<Verdict, Failure> {
     let mut findings = Vec::new();
     for actor in &prepared.actors {
         findings.extend(character::check(&actor.character, held_pose(actor).as_ref()));
-        if let ActorController::Track(track) = &actor.controller {
+        if let ActorController::Track(track) = actor.controller.base() {
             findings.extend(overlaps_in_motion(actor, track));
         }
         if actor.mode == PdMode::Explicit {
@@ -140,7 +139,7 @@ fn check_experiment(path: &Path) -> Result<Verdict, Failure> {
 
 /// The pose that an actor holds, if it does.
 fn held_pose(actor: &Actor) -> Option<Pose> {
-    let ActorController::Hold(hold) = &actor.controller else {
+    let ActorController::Hold(hold) = actor.controller.base() else {
         return None;
     };
     let bodies = &actor.character.bodies;

@@ -153,9 +153,10 @@ impl ExperimentArguments {
                 None => spec.controller.as_mut(),
             };
             if let (Some(controller), true, true) = (controller, fitted, self.motion.is_some()) {
-                // a fitted character has the clip's own joints; names and gains of other bodies mean nothing to it
+                // a fitted character has the clip's own joints; what is said of other bodies means nothing to it
                 controller.joints.clear();
                 controller.gains.clear();
+                controller.offsets = None;
             }
         };
         Ok(LoadedSpec::read_changed(&self.experiment, Some(&change), &sets)?)

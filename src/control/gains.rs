@@ -67,6 +67,9 @@ pub enum ControlError {
     /// The clip cannot be tracked at all.
     #[error("clip `{clip}` cannot be tracked: {problem}")]
     BadClip { clip: String, problem: String },
+    /// The clip holds no controls of the character.
+    #[error("control track `{clip}` cannot be replayed: {problem}")]
+    BadControls { clip: String, problem: String },
     /// A number is not finite or out of its range.
     #[error("{what} is {value}; expected {expected}")]
     BadValue {
@@ -82,6 +85,14 @@ pub enum ControlError {
         joint: &'static str,
         expected: usize,
         found: usize,
+    },
+    /// A joint is to turn about an axis that it does not have.
+    #[error("{what}: body `{body}` has no axis {axis}; it has {joint}")]
+    NoSuchAxis {
+        what: String,
+        body: String,
+        axis: &'static str,
+        joint: &'static str,
     },
 }
 

@@ -32,6 +32,29 @@ pub fn position_from_rotation(joint: &Joint, q: DQuat) -> JointPosition {
     }
 }
 
+/// A joint's position in four numbers, as recordings hold it: one or two angles, or a quaternion.
+pub(crate) fn position_numbers(position: &JointPosition) -> [f64; 4] {
+    match *position {
+        JointPosition::None => [0.0; 4],
+        JointPosition::Angle(a) => [a, 0.0, 0.0, 0.0],
+        JointPosition::Angles([a, b]) => [a, b, 0.0, 0.0],
+        JointPosition::Rotation(q) => q.to_array(),
+    }
+}
+
+/// The position of a joint from its four numbers.
+///
+/// # Panics
+/// If there are fewer.
+pub(crate) fn position_from_numbers(joint: &Joint, numbers: &[f64]) -> JointPosition {
+    match joint {
+        Joint::Free | Joint::Planar | Joint::Fixed => JointPosition::None,
+        Joint::Hinge { .. } => JointPosition::Angle(numbers[0]),
+        Joint::Universal { .. } => JointPosition::Angles([numbers[0], numbers[1]]),
+        Joint::Ball => JointPosition::Rotation(DQuat::from_slice(numbers)),
+    }
+}
+
 /// `angle` moved by whole turns into `(-π, π]`.
 pub fn wrap(angle: f64) -> f64 {
     let wrapped = angle - TAU * (angle / TAU).round();

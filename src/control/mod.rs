@@ -3,17 +3,22 @@
 //! In: [`CharacterState`]. Out: [`Actuation`]. Knows nothing of files and the command line.
 //!
 //! ```text
-//! Clip ── Track ─┐
+//! Clip ── Track ─┐            Offsets
 //!                ├─ act(state, clock) → Actuation → World::step
-//! pose ── Hold ──┘
+//! pose ── Hold ──┤
+//! Clip ── Replay ┘
 //! ```
+//!
+//! [`Offsets`] move the targets of any of them.
 //!
 //! A controller also knows the [`StartState`] in which it would like to find its character.
 
 mod gains;
 mod hold;
 mod joint_angles;
+mod offsets;
 mod parameters;
+mod replay;
 mod start;
 mod track;
 
@@ -22,7 +27,10 @@ use glam::{DQuat, DVec3};
 pub use gains::{BodyGains, ControlError, Gains, find_body};
 pub use hold::{Hold, pose_from_angles};
 pub use joint_angles::{joint_rotation, position_from_rotation, universal_angles};
+pub(crate) use joint_angles::{position_from_numbers, position_numbers};
+pub use offsets::{AXES, LARGEST_OFFSET_DEG, OffsetCurve, OffsetOptions, Offsets, TIME_SCALES, WithOffsets};
 pub use parameters::{Parameter, ParameterError};
+pub use replay::{ControlTrack, Replay, add_control_tracks, record_actuation};
 pub use start::{StartState, body_poses, lowest_gap};
 pub use track::{AssistGains, MissingJoints, Track, TrackOptions};
 

@@ -136,10 +136,16 @@ pub(crate) fn try_change<C: Controller>(
     })
 }
 
-/// The keys of a parameter's path; the names of bodies may have dots.
+/// The keys of a parameter's path, numbers for places in arrays; the names of bodies may have dots.
 pub(crate) fn keys(path: &str) -> Vec<&str> {
-    match path.strip_prefix("gains.").and_then(|rest| rest.rsplit_once('.')) {
-        Some((body, name)) => vec!["gains", body, name],
-        None => path.split('.').collect(),
+    if let Some((body, name)) = path.strip_prefix("gains.").and_then(|rest| rest.rsplit_once('.')) {
+        return vec!["gains", body, name];
     }
+    let curve = path
+        .strip_prefix("offsets.joints.")
+        .and_then(|rest| rest.rsplit_once('.'));
+    if let Some(((joint, axis), knot)) = curve.and_then(|(c, knot)| Some((c.rsplit_once('.')?, knot))) {
+        return vec!["offsets", "joints", joint, axis, knot];
+    }
+    path.split('.').collect()
 }

@@ -14,6 +14,9 @@ use crate::files::{NewFile, write_atomic};
 pub(super) const EXPERIMENT: &str = "experiment.toml";
 const LOG: &str = "run.log";
 pub(super) const METRICS: &str = "metrics.csv";
+/// What recordings of motions and controls are called, followed by the names of further characters.
+pub(super) const MOTION: &str = "motion";
+pub(super) const CONTROLS: &str = "controls";
 const SUMMARY: &str = "summary.json";
 pub(super) const SCORE: &str = "score.json";
 /// What `ambler report` makes of the results.
@@ -25,9 +28,11 @@ fn is_result(path: &Path) -> bool {
     if name.starts_with(".tmp") && path.is_file() {
         return true;
     }
-    let of_character = name.strip_prefix("motion").is_some_and(|rest| {
-        let (stem, ending) = rest.rsplit_once('.').unwrap_or((rest, ""));
-        (stem.is_empty() || stem.starts_with('_')) && matches!(ending, "clip" | "bvh")
+    let of_character = [MOTION, CONTROLS].iter().any(|stem| {
+        let rest = name.strip_prefix(stem).and_then(|rest| rest.rsplit_once('.'));
+        rest.is_some_and(|(rest, ending)| {
+            (rest.is_empty() || rest.starts_with('_')) && matches!(ending, "clip" | "bvh")
+        })
     });
     name == METRICS || name == REPORT || name == SCORE || of_character
 }
@@ -220,10 +225,12 @@ impl RunFolder {
 
     /// Writes the results of a run that kept them in memory.
     pub fn finish(&mut self, prepared: &Prepared, outcome: &RunOutcome) -> Result<(), ExperimentError> {
-        let writer = RunWriter::start(self, prepared, outcome.metrics.as_ref(), &outcome.recordings);
+        let metrics = outcome.metrics.as_ref();
+        let writer = RunWriter::start(self, prepared, metrics, &outcome.recordings, &outcome.controls);
         writer.send(Batch {
-            metrics: outcome.metrics.as_ref().map_or(Vec::new(), |m| m.values.clone()),
+            metrics: metrics.map_or(Vec::new(), |m| m.values.clone()),
             clips: outcome.recordings.iter().map(|r| r.file.clone()).collect(),
+            controls: outcome.controls.iter().map(|c| c.file.clone()).collect(),
         });
         self.end(outcome, writer.finish())
     }

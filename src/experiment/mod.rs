@@ -16,6 +16,7 @@
 
 mod bench;
 mod changes;
+mod controls;
 mod error;
 mod folder;
 mod frame;
@@ -42,6 +43,7 @@ mod writer;
 
 pub use bench::{BenchError, EngineSpeed, PartTimes, bench};
 pub use changes::controller_parameters;
+pub use controls::ControlRecording;
 pub use error::ExperimentError;
 pub use folder::RunFolder;
 pub use frame::{BodyPose, CharacterFrame, ContactAt, ForceAt, Frame};

@@ -6,15 +6,16 @@ use std::sync::Arc;
 use glam::{DQuat, DVec3};
 
 use super::error::ExperimentError;
-use super::folder::EXPERIMENT;
+use super::folder::{EXPERIMENT, MOTION};
 use super::frame::{BodyPose, CharacterFrame, ContactAt, ForceAt, Frame, reference_poses};
 use super::load::LoadedSpec;
 use super::measure::joint_error;
 use super::prepare::Prepared;
 use super::recording::{CONTACT_NUMBERS, PUSH_NUMBERS};
-use super::writer::recording_names;
-use crate::character::{Character, Joint};
+use super::writer::file_names;
+use crate::character::Character;
 use crate::clip::{ClipFile, ClipReader};
+use crate::control::position_from_numbers;
 use crate::world::{FootState, JointPosition, SMALLEST_LOAD, Wrench, hull_from_above};
 
 /// A recorded run that is read as it is shown: memory does not grow with its length.
@@ -47,7 +48,7 @@ impl Playback {
         }
         let prepared = Arc::new(Prepared::new(&LoadedSpec::read(&experiment, &[])?)?);
         let mut recordings = Vec::new();
-        for name in recording_names(&prepared) {
+        for name in file_names(&prepared, MOTION) {
             let path = folder.join(format!("{name}.clip"));
             if !path.is_file() {
                 return Err(wrong(
@@ -202,18 +203,8 @@ impl Sample<'_> {
 
     fn joints(&self, track: &str, character: &Character) -> Vec<JointPosition> {
         let (chunks, _) = self.numbers(track).as_chunks::<4>();
-        let position = |(joint, n): (&Joint, &[f64; 4])| match joint {
-            Joint::Free | Joint::Planar | Joint::Fixed => JointPosition::None,
-            Joint::Hinge { .. } => JointPosition::Angle(n[0]),
-            Joint::Universal { .. } => JointPosition::Angles([n[0], n[1]]),
-            Joint::Ball => JointPosition::Rotation(DQuat::from_array(*n)),
-        };
-        character
-            .bodies
-            .iter()
-            .map(|b| &b.joint)
-            .zip(chunks)
-            .map(position)
+        (character.bodies.iter().zip(chunks))
+            .map(|(body, numbers)| position_from_numbers(&body.joint, numbers))
             .collect()
     }
 

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use glam::DVec3;
 
 use super::changes::{self, Change};
+use super::controls;
 use super::error::ExperimentError;
 use super::inputs::{self, Inputs};
 use super::load::LoadedSpec;
@@ -19,8 +20,9 @@ use super::validate::Problem;
 use crate::character::{Character, Joint};
 use crate::clip::Clip;
 use crate::control::{
-    self, AssistGains, BodyGains, Clock, ControlError, Controller, Gains, Hold, MissingJoints, Parameter,
-    ParameterError, RootTarget, StartState, Track, TrackOptions,
+    self, AssistGains, BodyGains, Clock, ControlError, Controller, Gains, Hold, MissingJoints, OffsetCurve,
+    OffsetOptions, Offsets, Parameter, ParameterError, Replay, RootTarget, StartState, Track, TrackOptions,
+    WithOffsets,
 };
 use crate::files;
 use crate::world::{self, Actuation, CharacterState, Engine, PdMode, Placement, Scene};
@@ -30,6 +32,19 @@ use crate::world::{self, Actuation, CharacterState, Engine, PdMode, Placement, S
 pub enum ActorController {
     Hold(Box<Hold>),
     Track(Box<Track>),
+    Replay(Replay),
+    /// One of the others with offsets.
+    Offset(Box<WithOffsets<ActorController>>),
+}
+
+impl ActorController {
+    /// The controller without its offsets.
+    pub fn base(&self) -> &ActorController {
+        match self {
+            ActorController::Offset(offset) => offset.base.base(),
+            base => base,
+        }
+    }
 }
 
 impl Controller for ActorController {
@@ -37,6 +52,8 @@ impl Controller for ActorController {
         match self {
             ActorController::Hold(hold) => hold.act(state, clock, out),
             ActorController::Track(track) => track.act(state, clock, out),
+            ActorController::Replay(replay) => replay.act(state, clock, out),
+            ActorController::Offset(offset) => offset.act(state, clock, out),
         }
     }
 
@@ -44,6 +61,8 @@ impl Controller for ActorController {
         match self {
             ActorController::Hold(hold) => hold.root_target(time),
             ActorController::Track(track) => track.root_target(time),
+            ActorController::Replay(replay) => replay.root_target(time),
+            ActorController::Offset(offset) => offset.root_target(time),
         }
     }
 
@@ -51,6 +70,8 @@ impl Controller for ActorController {
         match self {
             ActorController::Hold(hold) => hold.parameters(),
             ActorController::Track(track) => track.parameters(),
+            ActorController::Replay(replay) => replay.parameters(),
+            ActorController::Offset(offset) => offset.parameters(),
         }
     }
 
@@ -58,6 +79,8 @@ impl Controller for ActorController {
         match self {
             ActorController::Hold(hold) => hold.set_parameter(path, value),
             ActorController::Track(track) => track.set_parameter(path, value),
+            ActorController::Replay(replay) => replay.set_parameter(path, value),
+            ActorController::Offset(offset) => offset.set_parameter(path, value),
         }
     }
 }
@@ -70,12 +93,18 @@ pub struct Actor {
     pub controller: ActorController,
     pub mode: PdMode,
     gains: Gains,
+    start: StartState,
 }
 
 impl Actor {
     /// Whether it follows a motion.
     pub fn tracks(&self) -> bool {
-        matches!(self.controller, ActorController::Track(_))
+        matches!(self.controller.base(), ActorController::Track(_))
+    }
+
+    /// Where its character starts.
+    pub fn start(&self) -> &StartState {
+        &self.start
     }
 
     /// The character with the gains that its controller uses in place of its own.
@@ -197,8 +226,29 @@ impl Prepared {
                 error,
             };
             let ground = |x: f64, z: f64, from: f64| ground_below(engine.as_ref(), DVec3::new(x, from, z));
-            let (controller, start, gains) =
-                make_controller(&spec, actor, &character, motion.as_ref(), free, ground).map_err(control_error)?;
+            let replayed = actor.controller.as_ref().and_then(|c| c.file.as_ref());
+            let (mut controller, start, gains) = match replayed {
+                Some(file) => {
+                    let file = folder.join(file);
+                    let (replay, recorded) = controls::read_replay(&file, &spec, actor, &character, &mut warnings)?;
+                    let gains = Gains {
+                        mode: replay.track().mode(),
+                        ..Gains::default()
+                    };
+                    let start = match actor.start {
+                        StartSpec::Controller => recorded,
+                        StartSpec::Bind => start_at_rest(actor, &character, bind(&character), free, ground),
+                    };
+                    (ActorController::Replay(replay), start, gains)
+                }
+                None => {
+                    make_controller(&spec, actor, &character, motion.as_ref(), free, ground).map_err(control_error)?
+                }
+            };
+            if let Some(offsets) = actor.controller.as_ref().and_then(|c| c.offsets.as_ref()) {
+                let offsets = Offsets::new(&character, offset_options(offsets)).map_err(control_error)?;
+                controller = ActorController::Offset(Box::new(WithOffsets::new(controller, offsets)));
+            }
             engine.set_character(
                 i,
                 start.root_position,
@@ -212,6 +262,7 @@ impl Prepared {
                 controller,
                 mode: gains.mode,
                 gains,
+                start,
             });
         }
         for (i, prop) in spec.props.iter().enumerate() {
@@ -416,32 +467,6 @@ fn make_controller(
         }
         Track::new(character, motion, position, heading, &options)
     };
-    let bind = || -> Vec<_> {
-        character
-            .bodies
-            .iter()
-            .map(|b| world::JointPosition::bind(&b.joint))
-            .collect()
-    };
-    let at_rest = |pose: Vec<world::JointPosition>, ground: &mut dyn FnMut(f64, f64, f64) -> Option<f64>| {
-        let mut start = StartState::at_rest(character, pose, position, heading, actor.tilt_deg.to_radians());
-        if actor.stand_on_ground && free {
-            let mut poses = Vec::new();
-            control::body_poses(
-                character,
-                start.root_position,
-                start.root_rotation,
-                &start.joints,
-                &mut poses,
-            );
-            let from = start.root_position.y;
-            let gap = control::lowest_gap(character, &poses, false, |x, z| ground(x, z, from));
-            if let Some(gap) = gap {
-                start.root_position.y += position.y - gap;
-            }
-        }
-        start
-    };
     match (controller.kind, motion) {
         (ControllerKind::Track, Some(motion)) => {
             let mut track = tracker(motion)?;
@@ -453,7 +478,7 @@ fn make_controller(
             }
             let start = match actor.start {
                 StartSpec::Controller => track.start_state(0.0),
-                StartSpec::Bind => at_rest(bind(), &mut ground),
+                StartSpec::Bind => start_at_rest(actor, character, bind(character), free, ground),
             };
             Ok((ActorController::Track(Box::new(track)), start, gains))
         }
@@ -462,14 +487,14 @@ fn make_controller(
                 (_, Some(angles), _, _) => pose_from(character, angles, "pose_deg")?,
                 (Some(name), _, _, _) if name != "bind" => match spec.poses.get(name) {
                     Some(angles) => pose_from(character, angles, &format!("poses.{name}"))?,
-                    None => bind(),
+                    None => bind(character),
                 },
                 (_, _, Some(frame), Some(motion)) => tracker(motion)?.pose_in_clip(frame),
-                _ => bind(),
+                _ => bind(character),
             };
             let start = match actor.start {
-                StartSpec::Controller => at_rest(pose.clone(), &mut ground),
-                StartSpec::Bind => at_rest(bind(), &mut ground),
+                StartSpec::Controller => start_at_rest(actor, character, pose.clone(), free, ground),
+                StartSpec::Bind => start_at_rest(actor, character, bind(character), free, ground),
             };
             Ok((
                 ActorController::Hold(Box::new(Hold::new(character, &pose, &gains)?)),
@@ -477,6 +502,56 @@ fn make_controller(
                 gains,
             ))
         }
+    }
+}
+
+fn bind(character: &Character) -> Vec<world::JointPosition> {
+    let joints = character.bodies.iter().map(|b| &b.joint);
+    joints.map(world::JointPosition::bind).collect()
+}
+
+/// In `pose`, where the experiment places the character. `ground` as in [`make_controller`].
+fn start_at_rest(
+    actor: &CharacterSpec,
+    character: &Character,
+    pose: Vec<world::JointPosition>,
+    free: bool,
+    mut ground: impl FnMut(f64, f64, f64) -> Option<f64>,
+) -> StartState {
+    let position = DVec3::from_array(actor.position);
+    let (heading, tilt) = (actor.heading_deg.to_radians(), actor.tilt_deg.to_radians());
+    let mut start = StartState::at_rest(character, pose, position, heading, tilt);
+    if actor.stand_on_ground && free {
+        let mut poses = Vec::new();
+        control::body_poses(
+            character,
+            start.root_position,
+            start.root_rotation,
+            &start.joints,
+            &mut poses,
+        );
+        let from = start.root_position.y;
+        let gap = control::lowest_gap(character, &poses, false, |x, z| ground(x, z, from));
+        if let Some(gap) = gap {
+            start.root_position.y += position.y - gap;
+        }
+    }
+    start
+}
+
+fn offset_options(spec: &OffsetsSpec) -> OffsetOptions {
+    let curve = |joint: &str, axis: usize, values: &[f64]| OffsetCurve {
+        joint: joint.to_string(),
+        axis,
+        values: values.to_vec(),
+    };
+    OffsetOptions {
+        knots: spec.knots_s.clone(),
+        time_scale: spec.time_scale,
+        mirror: spec.mirror,
+        curves: (spec.joints.iter())
+            .flat_map(|(joint, axes)| axes.written().map(move |(axis, values)| curve(joint, axis, values)))
+            .collect(),
     }
 }
 

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use super::controls::provenance;
 use super::frame::ForceAt;
 use super::prepare::{Actor, Prepared};
 use super::run::Simulation;
 use crate::character::Character;
 use crate::clip::{Clip, ClipFile, Rate};
+use crate::control::position_numbers;
 use crate::skeleton::{ModelPose, Pose, Skeleton};
-use crate::world::{BodyRef, CharacterState, JointPosition};
+use crate::world::{BodyRef, CharacterState};
 
 /// Contacts kept of a frame; if there are more, the weakest are left out.
 pub(super) const CONTACT_SLOTS: usize = 24;
@@ -57,16 +59,6 @@ const TRACKS: [(&str, &str, usize); 17] = [
     ("assist_torque", "N m", 0),
     ("center_of_mass", "m", 0),
 ];
-
-/// A joint's position in four numbers: one or two angles, or a quaternion.
-fn four(position: &JointPosition) -> [f64; 4] {
-    match *position {
-        JointPosition::None => [0.0; 4],
-        JointPosition::Angle(a) => [a, 0.0, 0.0, 0.0],
-        JointPosition::Angles([a, b]) => [a, b, 0.0, 0.0],
-        JointPosition::Rotation(q) => q.to_array(),
-    }
-}
 
 impl Recording {
     /// One per character; the first has what is not a character's own (props, platforms, pushes, energy), and if there are
@@ -188,11 +180,11 @@ impl Recording {
             tracks[1].values.extend(body.rotation.to_array());
             tracks[2].values.extend(body.velocity.to_array());
             tracks[3].values.extend(body.angular_velocity.to_array());
-            tracks[6].values.extend(four(&joint.target));
+            tracks[6].values.extend(position_numbers(&joint.target));
             tracks[7].values.extend(joint.target_velocity.to_array());
         }
         for ((position, velocity), torque) in state.joints.iter().zip(&state.joint_velocities).zip(&state.torques) {
-            tracks[4].values.extend(four(position));
+            tracks[4].values.extend(position_numbers(position));
             tracks[5].values.extend(velocity.to_array());
             tracks[8].values.extend(torque.to_array());
         }
@@ -231,18 +223,12 @@ impl Recording {
 
     /// What made the recording.
     pub(super) fn provenance(&self, prepared: &Prepared) -> Vec<(String, String)> {
-        let mut entries = vec![
-            ("made_by", format!("ambler {}", env!("CARGO_PKG_VERSION"))),
-            ("experiment", prepared.name.clone()),
-            ("engine", prepared.spec.engine.name().into()),
-            ("seed", prepared.spec.seed.to_string()),
-            ("rate_hz", prepared.spec.rate_hz.to_string()),
-        ];
+        let mut entries = provenance(prepared);
         if let Some(character) = &self.character {
             let bodies: Vec<&str> = character.bodies.iter().map(|b| b.name.as_str()).collect();
-            entries.push(("bodies", bodies.join(" ")));
+            entries.push(("bodies".into(), bodies.join(" ")));
         }
-        entries.into_iter().map(|(key, value)| (key.into(), value)).collect()
+        entries
     }
 
     /// The file with its provenance.

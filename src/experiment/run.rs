@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use super::changes::Change;
+use super::controls::ControlRecording;
 use super::error::ExperimentError;
 use super::folder::RunFolder;
 use super::frame::{BodyPose, ForceAt, forces_at};
@@ -158,7 +159,7 @@ impl<'a> Simulation<'a> {
 pub struct RunOptions<'a> {
     /// Keep the table of `metrics.csv`.
     pub metrics: bool,
-    /// Keep the frames of `motion.clip` and `motion.bvh`.
+    /// Keep the frames of `motion.clip` and `motion.bvh`, and the calls of `controls.clip`.
     pub motion: bool,
     /// The run ends when it becomes true.
     pub stop: Option<&'a AtomicBool>,
@@ -184,6 +185,8 @@ pub struct RunOutcome {
     pub metrics: Option<Metrics>,
     /// One per character.
     pub recordings: Vec<Recording>,
+    /// One per character if the experiment asks for them.
+    pub controls: Vec<ControlRecording>,
     /// Why it ended early, if a step could not be completed; everything above holds up to that time.
     pub error: Option<StepError>,
 }
@@ -246,7 +249,14 @@ pub(super) fn run_and_keep(
         let frame_time = motion_stride as f64 * prepared.dt();
         recordings = Recording::all(prepared, &simulation, frame_time);
     }
-    let writer = folder.map(|f| RunWriter::start(f, prepared, keep_metrics.then_some(&metrics), &recordings));
+    let mut controls: Vec<ControlRecording> = Vec::new();
+    if options.motion && recording.controls {
+        controls = ControlRecording::all(prepared);
+    }
+    let writer = folder.map(|f| {
+        let metrics = keep_metrics.then_some(&metrics);
+        RunWriter::start(f, prepared, metrics, &recordings, &controls)
+    });
     let mut rows_waiting = 0;
 
     let mut judge = (spec.has_score()).then(|| Judge::new(prepared, &simulation, options.give_up_above));
@@ -281,13 +291,16 @@ pub(super) fn run_and_keep(
         if keep_motion && step % motion_stride == 0 {
             recordings.iter_mut().for_each(|r| r.sample(&simulation));
         }
+        if step % simulation.steps_per_control == 0 {
+            controls.iter_mut().for_each(|c| c.sample(&simulation.actuations));
+        }
         if let Some(writer) = &writer
             && step % metrics_stride.min(motion_stride) == 0
         {
             rows_waiting += 1;
             if rows_waiting == BATCH {
                 rows_waiting = 0;
-                writer.send(take_batch(&mut metrics, &mut recordings));
+                writer.send(take_batch(&mut metrics, &mut recordings, &mut controls));
             }
         }
         if step == steps {
@@ -337,24 +350,27 @@ pub(super) fn run_and_keep(
         summary.score = Some(judge.score(&summary));
     }
     let written = writer.map_or(Ok(()), |writer| {
-        writer.send(take_batch(&mut metrics, &mut recordings));
+        writer.send(take_batch(&mut metrics, &mut recordings, &mut controls));
         recordings.clear();
+        controls.clear();
         writer.finish()
     });
     let outcome = RunOutcome {
         summary,
         metrics: (keep_metrics && folder.is_none()).then_some(metrics),
         recordings,
+        controls,
         error,
     };
     (outcome, written)
 }
 
 /// What has been kept since the last time.
-fn take_batch(metrics: &mut Metrics, recordings: &mut [Recording]) -> Batch {
+fn take_batch(metrics: &mut Metrics, recordings: &mut [Recording], controls: &mut [ControlRecording]) -> Batch {
     let room = metrics.values.len();
     Batch {
         metrics: std::mem::replace(&mut metrics.values, Vec::with_capacity(room)),
         clips: recordings.iter_mut().map(Recording::take).collect(),
+        controls: controls.iter_mut().map(ControlRecording::take).collect(),
     }
 }

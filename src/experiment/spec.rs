@@ -206,12 +206,15 @@ pub enum UpAxis {
 pub enum ControllerKind {
     Hold,
     Track,
+    Replay,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ControllerSpec {
     pub kind: ControllerKind,
+    /// `replay`: the control track of a run.
+    pub file: Option<PathBuf>,
     #[serde(default)]
     pub mode: ModeSpec,
     /// Factors on the character's gains.
@@ -245,6 +248,8 @@ pub struct ControllerSpec {
     pub gains: BTreeMap<String, GainSpec>,
     /// `track`: help from outside at the root. It is measured and reported.
     pub assist: Option<AssistSpec>,
+    /// Curves over time that are added to the targets.
+    pub offsets: Option<OffsetsSpec>,
 }
 
 impl ControllerSpec {
@@ -252,6 +257,7 @@ impl ControllerSpec {
     pub fn hold_bind_pose() -> ControllerSpec {
         ControllerSpec {
             kind: ControllerKind::Hold,
+            file: None,
             mode: ModeSpec::Stable,
             kp_scale: 1.0,
             kd_scale: 1.0,
@@ -265,6 +271,7 @@ impl ControllerSpec {
             joints: BTreeMap::new(),
             gains: BTreeMap::new(),
             assist: None,
+            offsets: None,
         }
     }
 }
@@ -306,6 +313,40 @@ pub struct AssistSpec {
     pub kp_angular: Option<f64>,
     /// N m s/rad.
     pub kd_angular: Option<f64>,
+}
+
+/// Curves through knots, added to the targets of a controller.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OffsetsSpec {
+    /// Times of the knots, seconds, increasing. Before the first and after the last the value is held.
+    pub knots_s: Vec<f64>,
+    /// Factor on the times of the knots.
+    #[serde(default = "one")]
+    pub time_scale: f64,
+    /// Names without `left_` and `right_` stand for both sides, the right one mirrored.
+    #[serde(default)]
+    pub mirror: bool,
+    /// Per joint.
+    #[serde(default)]
+    pub joints: BTreeMap<String, OffsetAxesSpec>,
+}
+
+/// Offsets of one joint: degrees about its axes, one value per knot.
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OffsetAxesSpec {
+    pub x: Option<Vec<f64>>,
+    pub y: Option<Vec<f64>>,
+    pub z: Option<Vec<f64>>,
+}
+
+impl OffsetAxesSpec {
+    /// Number and values of the axes that have some.
+    pub(crate) fn written(&self) -> impl Iterator<Item = (usize, &Vec<f64>)> {
+        let axes = [&self.x, &self.y, &self.z].into_iter().enumerate();
+        axes.filter_map(|(axis, values)| Some((axis, values.as_ref()?)))
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -520,6 +561,9 @@ pub struct RecordingSpec {
     /// Whether `motion.bvh` is written.
     #[serde(default = "yes")]
     pub bvh: bool,
+    /// Whether `controls.clip` is written: everything the controllers ask for.
+    #[serde(default)]
+    pub controls: bool,
 }
 
 impl Default for RecordingSpec {
@@ -528,6 +572,7 @@ impl Default for RecordingSpec {
             metrics_hz: 60.0,
             motion_hz: 60.0,
             bvh: true,
+            controls: false,
         }
     }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use super::spec::*;
 use crate::bounds;
+use crate::control::{AXES, LARGEST_OFFSET_DEG, TIME_SCALES};
 use crate::names::nearest;
 
 /// Something wrong at `key` (a dotted path, array places in brackets) of a spec.
@@ -135,8 +136,10 @@ impl Spec {
             paths.extend(&mut actor.file);
             paths.extend(actor.fit.iter_mut().filter_map(|f| f.file.as_mut()));
             paths.extend(actor.motion.iter_mut().map(|m| &mut m.file));
+            paths.extend(actor.controller.iter_mut().filter_map(|c| c.file.as_mut()));
         }
         paths.extend(self.motion.iter_mut().map(|m| &mut m.file));
+        paths.extend(self.controller.iter_mut().filter_map(|c| c.file.as_mut()));
         paths
     }
 
@@ -313,6 +316,9 @@ impl ControllerSpec {
                 }
             }
         }
+        if let Some(offsets) = &self.offsets {
+            offsets.validate(&format!("{key}.offsets"))?;
+        }
         let only = |kind: &str, present: &[(&str, bool)]| -> Check {
             match present.iter().find(|(_, p)| *p) {
                 Some((name, _)) => problem(
@@ -322,7 +328,11 @@ impl ControllerSpec {
                 None => Ok(()),
             }
         };
+        if self.kind != ControllerKind::Replay {
+            only("replay", &[("file", self.file.is_some())])?;
+        }
         match self.kind {
+            ControllerKind::Replay => self.validate_replay(key, actor)?,
             ControllerKind::Hold => {
                 only(
                     "track",
@@ -386,6 +396,98 @@ impl ControllerSpec {
                         }
                     }
                 }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ControllerSpec {
+    /// Whatever the recorded controller was told is in what it asked for.
+    fn validate_replay(&self, key: &str, actor: &CharacterSpec) -> Check {
+        let plain = ControllerSpec {
+            kind: ControllerKind::Replay,
+            file: self.file.clone(),
+            ..ControllerSpec::hold_bind_pose()
+        };
+        if self.file.is_none() {
+            let message = "is missing; expected the controls.clip of a run with `recording.controls = true`";
+            return problem(format!("{key}.file"), message);
+        }
+        if actor.tilt_deg != 0.0 {
+            let message = "is \"replay\", which does not know `tilt_deg`; the recording says how the character lies";
+            return problem(format!("{key}.kind"), message);
+        }
+        let changed = [
+            ("mode", self.mode != plain.mode),
+            ("kp_scale", self.kp_scale != plain.kp_scale),
+            ("kd_scale", self.kd_scale != plain.kd_scale),
+            ("pose", self.pose.is_some()),
+            ("pose_deg", self.pose_deg.is_some()),
+            ("frame_s", self.frame_s.is_some()),
+            ("align_heading", self.align_heading != plain.align_heading),
+            ("align_ground", self.align_ground != plain.align_ground),
+            ("sink_share", self.sink_share != plain.sink_share),
+            ("missing", self.missing != plain.missing),
+            ("joints", !self.joints.is_empty()),
+            ("gains", !self.gains.is_empty()),
+            ("assist", self.assist.is_some()),
+            ("offsets", self.offsets.is_some()),
+        ];
+        match changed.iter().find(|(_, changed)| *changed) {
+            Some((name, _)) => problem(
+                format!("{key}.{name}"),
+                "does not belong to a controller of kind \"replay\": everything is in its `file`",
+            ),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Seconds between two knots at least: what is nearer is a typing mistake, and asks for enormous rates.
+const SMALLEST_KNOT_STEP: f64 = 1e-3;
+/// Seconds.
+const LARGEST_KNOT: f64 = 1e6;
+
+impl OffsetsSpec {
+    fn validate(&self, key: &str) -> Check {
+        let knots = format!("{key}.knots_s");
+        if self.knots_s.is_empty() {
+            return problem(knots, "is empty; expected at least one time");
+        }
+        within(&knots, &self.knots_s, LARGEST_KNOT, "s")?;
+        if let Some(pair) = self.knots_s.windows(2).find(|k| k[1] - k[0] < SMALLEST_KNOT_STEP) {
+            return problem(
+                knots,
+                format!(
+                    "has {:?} after {:?}; expected times that increase by 1 ms at least",
+                    pair[1], pair[0]
+                ),
+            );
+        }
+        if !TIME_SCALES.contains(&self.time_scale) {
+            return problem(
+                format!("{key}.time_scale"),
+                format!(
+                    "is {:?}; expected {:?} to {:?}",
+                    self.time_scale,
+                    TIME_SCALES.start(),
+                    TIME_SCALES.end()
+                ),
+            );
+        }
+        for (joint, axes) in &self.joints {
+            for (axis, values) in axes.written() {
+                let key = format!("{key}.joints.{joint}.{}", AXES[axis]);
+                within(&key, values, LARGEST_OFFSET_DEG, "degrees")?;
+                if values.len() != self.knots_s.len() {
+                    let (found, expected) = (values.len(), self.knots_s.len());
+                    return problem(key, format!("has {found} values; expected {expected}, one per knot"));
+                }
+            }
+            if axes.written().next().is_none() {
+                let key = format!("{key}.joints.{joint}");
+                return problem(key, "has no values; expected `x`, `y` or `z` with one value per knot");
             }
         }
         Ok(())

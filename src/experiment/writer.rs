@@ -4,11 +4,13 @@ use std::io::Write;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::{JoinHandle, spawn};
 
+use super::controls::ControlRecording;
 use super::error::ExperimentError;
-use super::folder::{RunFolder, failed, file_name};
+use super::folder::{CONTROLS, MOTION, RunFolder, failed, file_name};
 use super::metrics::Metrics;
 use super::prepare::Prepared;
 use super::recording::Recording;
+use crate::clip::container::Event;
 use crate::clip::{Clip, ClipFile, ClipWriter};
 use crate::files::NewFile;
 use crate::motion::bvh;
@@ -20,11 +22,11 @@ pub(super) const BATCH: usize = 240;
 /// Parts that may wait; then the simulation does.
 const WAITING: usize = 2;
 
-/// File names of the recordings of a run, without their endings.
-pub(super) fn recording_names(prepared: &Prepared) -> Vec<String> {
-    let mut names = vec!["motion".to_string()];
+/// File names of the recordings of a run, without their endings: `stem`, followed by the names of further characters.
+pub(super) fn file_names(prepared: &Prepared, stem: &str) -> Vec<String> {
+    let mut names = vec![stem.to_string()];
     for (i, actor) in prepared.actors.iter().enumerate().skip(1) {
-        let mut name = format!("motion_{}", file_name(&actor.name));
+        let mut name = format!("{stem}_{}", file_name(&actor.name));
         // different names may come to the same file name
         while names.contains(&name) {
             name = format!("{name}_{i}");
@@ -40,6 +42,8 @@ pub(super) struct Batch {
     pub metrics: Vec<f64>,
     /// Samples of each recording.
     pub clips: Vec<ClipFile>,
+    /// Calls of each controller.
+    pub controls: Vec<ClipFile>,
 }
 
 /// The sending side.
@@ -49,17 +53,19 @@ pub(super) struct RunWriter {
 }
 
 impl RunWriter {
-    /// Begins the files: `metrics.csv` if there is a table, and one recording for each of `recordings`.
+    /// Begins the files: `metrics.csv` if there is a table, and one for each of `recordings` and `controls`.
     pub fn start(
         folder: &RunFolder,
         prepared: &Prepared,
         metrics: Option<&Metrics>,
         recordings: &[Recording],
+        controls: &[ControlRecording],
     ) -> RunWriter {
         let mut files = Files {
             error: None,
             metrics: None,
             recordings: Vec::new(),
+            controls: Vec::new(),
         };
         if let Some(metrics) = metrics {
             let columns = metrics.header.len();
@@ -71,22 +77,23 @@ impl RunWriter {
             });
             files.metrics = files.keep(begun);
         }
-        for (recording, name) in recordings.iter().zip(recording_names(prepared)) {
+        for (recording, name) in recordings.iter().zip(file_names(prepared, MOTION)) {
             let poses = !recording.file.skeleton.joints.is_empty();
-            let clip = folder.create(&format!("{name}.clip")).and_then(|file| {
-                ClipWriter::new(file, &recording.file, poses)
-                    .map_err(|e| failed("write the recording", &folder.path, e))
-            });
+            let clip = files.begin(folder, &name, &recording.file, poses);
             let wants_bvh = prepared.spec.recording.bvh && poses;
             let bvh = wants_bvh.then(|| folder.create(&format!("{name}.bvh")));
             let file = RecordingFile {
-                clip: files.keep(clip),
+                clip,
                 bvh: bvh.and_then(|file| files.keep(file)),
                 frames: Vec::new(),
                 like: recording.clip_without_frames(),
                 provenance: recording.provenance(prepared),
             };
             files.recordings.push(file);
+        }
+        for (recording, name) in controls.iter().zip(file_names(prepared, CONTROLS)) {
+            let clip = files.begin(folder, &name, &recording.file, false);
+            files.controls.push((clip, recording.file.without_samples()));
         }
         let (sender, receiver) = sync_channel::<Batch>(WAITING);
         let thread = spawn(move || {
@@ -117,10 +124,15 @@ struct Files {
     error: Option<ExperimentError>,
     metrics: Option<(csv::Writer<NewFile>, usize)>,
     recordings: Vec<RecordingFile>,
+    /// With their events and provenance.
+    controls: Vec<(OpenClip, ClipFile)>,
 }
 
+/// A clip that is being written; `None` if it has been given up.
+type OpenClip = Option<ClipWriter<NewFile>>;
+
 struct RecordingFile {
-    clip: Option<ClipWriter<NewFile>>,
+    clip: OpenClip,
     bvh: Option<NewFile>,
     /// Kept for the BVH file, which begins with their number.
     frames: Vec<Pose>,
@@ -144,6 +156,28 @@ impl Files {
         }
     }
 
+    fn begin(&mut self, folder: &RunFolder, name: &str, like: &ClipFile, poses: bool) -> OpenClip {
+        let clip = folder.create(&format!("{name}.clip")).and_then(|file| {
+            ClipWriter::new(file, like, poses).map_err(|e| failed("write the recording", &folder.path, e))
+        });
+        self.keep(clip)
+    }
+
+    fn append(&mut self, clip: &mut OpenClip, part: &ClipFile) {
+        if let Some(mut writer) = clip.take() {
+            let written = writer.append(part).map_err(cannot_write);
+            *clip = self.keep(written).map(|()| writer);
+        }
+    }
+
+    fn end(&mut self, clip: OpenClip, provenance: &[(String, String)], events: &[Event]) {
+        if let Some(writer) = clip {
+            let written = writer.finish(provenance, events).map_err(cannot_write);
+            let kept = written.and_then(|file| Ok(file.keep()?));
+            self.keep(kept);
+        }
+    }
+
     fn write(&mut self, batch: Batch) {
         if let Some((mut csv, columns)) = self.metrics.take() {
             let written = write_rows(&mut csv, columns, &batch.metrics).map_err(cannot_write);
@@ -151,15 +185,17 @@ impl Files {
         }
         let mut recordings = std::mem::take(&mut self.recordings);
         for (file, part) in recordings.iter_mut().zip(batch.clips) {
-            if let Some(mut clip) = file.clip.take() {
-                let written = clip.append(&part).map_err(cannot_write);
-                file.clip = self.keep(written).map(|()| clip);
-            }
+            self.append(&mut file.clip, &part);
             if file.bvh.is_some() {
                 file.frames.extend(part.frames);
             }
         }
         self.recordings = recordings;
+        let mut controls = std::mem::take(&mut self.controls);
+        for ((clip, _), part) in controls.iter_mut().zip(batch.controls) {
+            self.append(clip, &part);
+        }
+        self.controls = controls;
     }
 
     fn finish(mut self) -> Result<(), ExperimentError> {
@@ -169,11 +205,7 @@ impl Files {
             self.keep(kept);
         }
         for mut file in std::mem::take(&mut self.recordings) {
-            if let Some(clip) = file.clip.take() {
-                let written = clip.finish(&file.provenance, &[]).map_err(cannot_write);
-                let kept = written.and_then(|file| Ok(file.keep()?));
-                self.keep(kept);
-            }
+            self.end(file.clip.take(), &file.provenance, &[]);
             if let Some(mut out) = file.bvh.take() {
                 file.like.frames = std::mem::take(&mut file.frames);
                 let text = bvh::to_string(&file.like).map_err(cannot_write);
@@ -181,6 +213,9 @@ impl Files {
                 let kept = written.and_then(|()| Ok(out.keep()?));
                 self.keep(kept);
             }
+        }
+        for (clip, like) in std::mem::take(&mut self.controls) {
+            self.end(clip, &like.provenance, &like.events);
         }
         self.error.map_or(Ok(()), Err)
     }

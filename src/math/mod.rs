@@ -1,4 +1,4 @@
-//! Rotations and random numbers.
+//! Rotations, splines and random numbers.
 //!
 //! In: plain numbers and glam vectors. Out: the same. Knows nothing of the rest of ambler.
 //! No `std` transcendental function is used here: `libm` gives the same bits on every platform.
@@ -6,4 +6,5 @@
 pub mod euler;
 pub mod random;
 pub mod rotation;
+pub mod spline;
 pub mod swing_twist;

@@ -25,6 +25,8 @@ pub use state::{
     PdMode, RootActuation, Wrench,
 };
 
+pub(crate) use validate::actuation as check_actuation;
+
 use thiserror::Error;
 
 /// Which solver moves the world.

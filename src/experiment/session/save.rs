@@ -150,17 +150,27 @@ fn controller_of(spec: &mut Spec, actor: usize) -> &mut ControllerSpec {
 /// A controller whose parameter at `path` has the value from the start: paths of parameters are those of its table.
 fn with_value(controller: &ControllerSpec, path: &str, value: f64) -> Result<ControllerSpec, SaveError> {
     let error = |e: &dyn std::fmt::Display| SaveError::Toml(format!("{path}: {e}"));
-    let mut table = Table::try_from(controller).map_err(|e| error(&e))?;
+    let mut table = Value::Table(Table::try_from(controller).map_err(|e| error(&e))?);
     let mut at = &mut table;
     let keys = changes::keys(path);
     let (last, above) = keys.split_last().ok_or_else(|| error(&"an empty path"))?;
     for key in above {
-        at = (at.entry(key.to_string()))
-            .or_insert_with(|| Value::Table(Table::new()))
-            .as_table_mut()
-            .ok_or_else(|| error(&format!("`{key}` is no table")))?;
+        at = match at {
+            Value::Table(table) => table
+                .entry(key.to_string())
+                .or_insert_with(|| Value::Table(Table::new())),
+            _ => return Err(error(&format!("`{key}` is looked for in what is no table"))),
+        };
     }
-    at.insert(last.to_string(), Value::Float(value));
+    let value = Value::Float(value);
+    match at {
+        Value::Table(table) => _ = table.insert(last.to_string(), value),
+        Value::Array(array) => match last.parse().ok().and_then(|i: usize| array.get_mut(i)) {
+            Some(slot) => *slot = value,
+            None => return Err(error(&format!("`{last}` is no place in an array of {}", array.len()))),
+        },
+        _ => return Err(error(&format!("`{last}` is looked for in a number"))),
+    }
     table.try_into().map_err(|e| error(&e))
 }
 

@@ -235,6 +235,24 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     file.keep()
 }
 
+/// As [`write_atomic`] for a file that is written again and again: the disk is waited for only if `sync` says so. A process that is
+/// killed leaves the old file or the new one all the same; only when the machine itself fails can it be neither.
+pub fn write_replacing(path: &Path, bytes: &[u8], sync: bool) -> std::io::Result<()> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let beside = path.with_file_name(format!(".tmp-{name}"));
+    let write = || {
+        let mut file = std::fs::File::create(&beside)?;
+        file.write_all(bytes)?;
+        if sync {
+            file.sync_all()?;
+        }
+        std::fs::rename(&beside, path)
+    };
+    write().inspect_err(|_| {
+        let _ = std::fs::remove_file(&beside);
+    })
+}
+
 /// serde's message on one line, and the nearest of the names it expected.
 fn explain(message: &str) -> (String, Option<String>) {
     let message = message.trim().replace('\n', ", ");

@@ -7,6 +7,8 @@
 mod bench;
 mod character;
 mod check;
+mod evaluate;
+mod optimize;
 mod print;
 mod progress;
 #[cfg(feature = "viewer")]
@@ -40,6 +42,10 @@ enum Command {
     Character(character::CharacterCommand),
     /// Measure how fast an experiment is simulated
     Bench(bench::BenchArguments),
+    /// Search for good parameters of an experiment by CMA-ES; may be killed and resumed at any time
+    Optimize(optimize::OptimizeArguments),
+    /// Evaluate one vector of parameters of a study
+    Evaluate(evaluate::EvaluateArguments),
     /// Write a page with the plots of one run, or of several compared
     Report(report::ReportArguments),
     /// Draw pictures of an experiment or of a run folder: PNG, contact sheet, GIF, frames
@@ -83,6 +89,8 @@ pub fn main() -> ExitCode {
         Command::Check(a) => check::check(a),
         Command::Character(a) => character::character(a),
         Command::Bench(a) => bench::bench(a),
+        Command::Optimize(a) => optimize::optimize(a),
+        Command::Evaluate(a) => evaluate::evaluate(a),
         Command::Report(a) => report::report(a),
         #[cfg(feature = "viewer")]
         Command::Render(a) => {

@@ -10,8 +10,8 @@ use super::print::{Failure, note, out};
 use super::progress::Progress;
 use crate::experiment::spec::{CharacterSpec, FitSpec, MotionSpec, Spec, UpAxis};
 use crate::experiment::{
-    CombineSpec, LoadedSpec, Observer, Prepared, RunFolder, RunOptions, RunOutcome, Scenario, Simulation, StoppedBy,
-    Summary, TotalScore, read_run_motion,
+    CombineSpec, ExperimentError, LoadedSpec, Observer, Prepared, RunFolder, RunOptions, RunOutcome, Scenario,
+    Simulation, StoppedBy, Summary, TotalScore, read_run_motion,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -172,37 +172,68 @@ pub(super) fn run(arguments: &RunArguments) -> Result<Verdict, Failure> {
     // before there is a folder: a signal at any later moment leaves a run that can be read
     let stop = stop_on_signal();
     let loaded = arguments.experiment.load()?;
+    let folder = |prepared: &Prepared| match &arguments.out {
+        Some(path) => RunFolder::at(path, arguments.force),
+        None => RunFolder::numbered(Path::new("runs"), &prepared.name),
+    };
+    let show = match arguments.json {
+        true => Show::Json,
+        false => Show::Text,
+    };
+    run_loaded(&loaded, &folder, stop, arguments.quiet, show)
+}
+
+/// Runs an experiment file and all its scenarios into `folder`, in place of what is there, and says nothing.
+pub(super) fn run_experiment_into(file: &Path, folder: &Path) -> Result<Verdict, Failure> {
+    let loaded = LoadedSpec::read(file, &[])?;
+    run_loaded(
+        &loaded,
+        &|_| RunFolder::at(folder, true),
+        stop_on_signal(),
+        true,
+        Show::Nothing,
+    )
+}
+
+/// What is printed of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Show {
+    Text,
+    Json,
+    Nothing,
+}
+
+fn run_loaded(
+    loaded: &LoadedSpec,
+    folder: &dyn Fn(&Prepared) -> Result<RunFolder, ExperimentError>,
+    stop: &'static AtomicBool,
+    quiet: bool,
+    show: Show,
+) -> Result<Verdict, Failure> {
     let scenarios = loaded.scenarios(&[])?;
-    let prepared = Prepared::new(&loaded)?;
+    let prepared = Prepared::new(loaded)?;
     let mut all = Vec::new();
     if let [Scenario { name, .. }] = &scenarios[..]
         && name.is_empty()
     {
-        tell_warnings(&prepared, "");
+        tell_warnings(&prepared, "", show);
     } else {
         for scenario in scenarios {
             let prepared = Prepared::new(&scenario.loaded)?;
-            tell_warnings(&prepared, &format!("{}: ", scenario.name));
+            tell_warnings(&prepared, &format!("{}: ", scenario.name), show);
             all.push((scenario, prepared));
         }
     }
-    let mut folder = match &arguments.out {
-        Some(path) => RunFolder::at(path, arguments.force)?,
-        None => RunFolder::numbered(Path::new("runs"), &prepared.name)?,
-    };
+    let mut folder = folder(&prepared)?;
     folder.begin(&prepared)?;
     if all.is_empty() {
-        let show = |summary: &Summary, folder: &Path| match arguments.json {
-            true => out(summary.to_json().trim_end()),
-            false => print_summary(summary, folder),
-        };
-        return Ok(run_one(&prepared, &mut folder, stop, arguments.quiet, &show)?.1);
+        return Ok(run_one(&prepared, &mut folder, stop, quiet, show)?.1);
     }
-    run_all(TotalScore::new(&loaded), &all, folder, stop, arguments)
+    run_all(TotalScore::new(loaded), &all, folder, stop, quiet, show)
 }
 
-fn tell_warnings(prepared: &Prepared, of: &str) {
-    for warning in &prepared.warnings {
+fn tell_warnings(prepared: &Prepared, of: &str, show: Show) {
+    for warning in prepared.warnings.iter().filter(|_| show != Show::Nothing) {
         note(format!("warning: {of}{warning}"));
     }
 }
@@ -213,7 +244,7 @@ fn run_one(
     folder: &mut RunFolder,
     stop: &'static AtomicBool,
     quiet: bool,
-    show: &dyn Fn(&Summary, &Path),
+    show: Show,
 ) -> Result<(RunOutcome, Verdict), Failure> {
     let options = RunOptions {
         metrics: true,
@@ -227,7 +258,11 @@ fn run_one(
     };
     let (outcome, written) = folder.run(prepared, &options, &mut watch);
     watch.progress.finish();
-    show(&outcome.summary, &folder.path);
+    match show {
+        Show::Text => print_summary(&outcome.summary, &folder.path),
+        Show::Json => out(outcome.summary.to_json().trim_end()),
+        Show::Nothing => {}
+    }
     written.map_err(|error| {
         Failure::failed(format!("not all results could be written: {error}"))
             .with_hint("what could be is in the run folder, without a summary.json; make room and run it again")
@@ -242,18 +277,16 @@ fn run_all(
     scenarios: &[(Scenario, Prepared)],
     mut folder: RunFolder,
     stop: &'static AtomicBool,
-    arguments: &RunArguments,
+    quiet: bool,
+    show: Show,
 ) -> Result<Verdict, Failure> {
     let mut bad = Verdict::Good;
     for (scenario, prepared) in scenarios {
         let mut inside = folder.inside(&scenario.folder)?;
         inside.begin(prepared)?;
-        let show = |summary: &Summary, folder: &Path| {
-            if !arguments.json {
-                print_summary(summary, folder);
-            }
-        };
-        let (outcome, verdict) = run_one(prepared, &mut inside, stop, arguments.quiet, &show)?;
+        // one document for all
+        let each = if show == Show::Json { Show::Nothing } else { show };
+        let (outcome, verdict) = run_one(prepared, &mut inside, stop, quiet, each)?;
         if verdict == Verdict::Bad {
             bad = Verdict::Bad;
         }
@@ -264,10 +297,10 @@ fn run_all(
     }
     total.finish();
     folder.finish_scenarios(&total)?;
-    if arguments.json {
-        out(total.to_json().trim_end());
-    } else {
-        print_total(&total, &folder.path);
+    match show {
+        Show::Text => print_total(&total, &folder.path),
+        Show::Json => out(total.to_json().trim_end()),
+        Show::Nothing => {}
     }
     Ok(bad)
 }

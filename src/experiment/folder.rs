@@ -48,7 +48,7 @@ pub struct RunFolder {
 const LONGEST_NAME: usize = 200;
 
 /// A name as part of a file name.
-pub(super) fn file_name(name: &str) -> String {
+pub(crate) fn file_name(name: &str) -> String {
     let mut name: String = name
         .chars()
         .map(|c| {

@@ -46,6 +46,7 @@ pub use changes::controller_parameters;
 pub use controls::ControlRecording;
 pub use error::ExperimentError;
 pub use folder::RunFolder;
+pub(crate) use folder::file_name;
 pub use frame::{BodyPose, CharacterFrame, ContactAt, ForceAt, Frame};
 pub use inputs::{InputFile, fit_character, read_motion, read_run_motion};
 pub use load::LoadedSpec;

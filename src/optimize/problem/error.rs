@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use crate::experiment::ExperimentError;
+use crate::files::FileError;
 
 /// A problem that cannot be posed: the input is at fault.
 #[derive(Debug, Error)]
@@ -14,6 +15,8 @@ pub enum ProblemError {
         key: String,
         message: String,
     },
+    #[error(transparent)]
+    File(#[from] FileError),
     /// The experiment, with the initial values of the parameters.
     #[error(transparent)]
     Experiment(#[from] ExperimentError),

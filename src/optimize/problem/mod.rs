@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 pub use address::{Place, nine_digits};
 pub use error::ProblemError;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 pub use spec::{ParameterSpec, Paths};
 use toml::Table;
 
@@ -47,7 +47,7 @@ pub struct ProblemSpec {
 }
 
 /// What a search has to know of a parameter.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Range {
     pub initial: f64,
     /// May be infinite.
@@ -76,6 +76,7 @@ pub struct Problem {
     combine: CombineSpec,
     /// Per scenario: what its cost cannot be below, whatever happens.
     least: Vec<f64>,
+    warnings: Vec<String>,
 }
 
 impl Problem {
@@ -122,6 +123,7 @@ impl Problem {
             measures,
             combine,
             least: Vec::new(),
+            warnings: Vec::new(),
         };
         if spec.parameters.is_empty() {
             return Err(at(
@@ -132,6 +134,7 @@ impl Problem {
         // what controllers do by default is written nowhere
         let prepared = Prepared::new(&problem.loaded(changed))?;
         let defaults = controller_parameters(&prepared);
+        problem.warnings.clone_from(&prepared.warnings);
         for (i, parameter) in spec.parameters.iter().enumerate() {
             let key = format!("parameters[{i}]");
             let places = address::places(parameter, &problem.base).map_err(|e| at(&format!("{key}.path"), e))?;
@@ -183,6 +186,11 @@ impl Problem {
     /// In the order of the places.
     pub fn ranges(&self) -> &[Range] {
         &self.ranges
+    }
+
+    /// What looks wrong with the experiment but can be run.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
     /// Files to copy beside an experiment's text, into the folder `inputs`.

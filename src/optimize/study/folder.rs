@@ -1,0 +1,150 @@
+//! The folder of a study: its lock, and the files that say what the study is.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use super::error::StudyError;
+use super::spec::{LoadedStudy, StudySpec};
+use crate::experiment::file_name;
+use crate::files::write_atomic;
+use crate::optimize::problem::{Problem, ProblemError};
+
+pub(super) const STUDY: &str = "study.toml";
+pub(super) const LOG: &str = "evaluations.csv";
+pub(super) const HISTORY: &str = "history.csv";
+pub(super) const CHECKPOINT: &str = "checkpoint";
+pub(super) const SUMMARY: &str = "summary.json";
+pub(super) const DIARY: &str = "study.log";
+const EXPERIMENT: &str = "experiment.toml";
+const INPUTS: &str = "inputs";
+const LOCK: &str = ".lock";
+
+/// Whether a folder is that of a study, begun at least.
+pub fn is_study(path: &Path) -> bool {
+    path.join(STUDY).is_file() && path.join(LOG).is_file()
+}
+
+/// A folder that this process alone works in, as long as this lives.
+pub struct Claim {
+    pub path: PathBuf,
+    _lock: File,
+}
+
+impl Claim {
+    /// Makes the folder, which must not hold anything.
+    pub fn new(path: &Path) -> Result<Claim, StudyError> {
+        std::fs::create_dir_all(path).map_err(StudyError::io("make the folder", path))?;
+        let mut entries = std::fs::read_dir(path).map_err(StudyError::io("read the folder", path))?;
+        if entries.any(|e| e.is_ok_and(|e| e.file_name() != LOCK)) {
+            return Err(StudyError::NotEmpty(path.to_path_buf()));
+        }
+        Claim::lock(path)
+    }
+
+    /// A new folder `base/<name>-<n>` with the first `n` from 1 that is free.
+    pub fn numbered(base: &Path, name: &str) -> Result<Claim, StudyError> {
+        std::fs::create_dir_all(base).map_err(StudyError::io("make the folder", base))?;
+        let mut n = 1_u64;
+        loop {
+            let path = base.join(format!("{}-{n}", file_name(name)));
+            match std::fs::create_dir(&path) {
+                Ok(()) => return Claim::lock(&path),
+                Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => n += 1,
+                Err(e) => return Err(StudyError::io("make the folder", &path)(e)),
+            }
+        }
+    }
+
+    /// Claims a folder that exists.
+    pub fn lock(path: &Path) -> Result<Claim, StudyError> {
+        let file = path.join(LOCK);
+        let lock = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&file)
+            .map_err(StudyError::io("write to", &file))?;
+        // the system takes the lock from a process that ends, however it ends
+        match lock.try_lock() {
+            Ok(()) => Ok(Claim {
+                path: path.to_path_buf(),
+                _lock: lock,
+            }),
+            Err(std::fs::TryLockError::WouldBlock) => Err(StudyError::Locked(path.to_path_buf())),
+            Err(std::fs::TryLockError::Error(error)) => Err(StudyError::io("lock", &file)(error)),
+        }
+    }
+}
+
+/// Files that make a folder independent of where the study came from: the study, its experiment, and copies of what that names.
+pub struct ProblemFiles {
+    files: Vec<(PathBuf, Vec<u8>)>,
+}
+
+impl ProblemFiles {
+    /// Reads the inputs of a problem and writes the study down; `file` is `study.toml` or `sweep.toml`.
+    pub fn new(study: &LoadedStudy, problem: &Problem, file: &str) -> Result<ProblemFiles, StudyError> {
+        let mut files = Vec::new();
+        for input in problem.inputs() {
+            let bytes = std::fs::read(&input.original).map_err(StudyError::io("read", &input.original))?;
+            files.push((Path::new(INPUTS).join(&input.name), bytes));
+        }
+        files.push((EXPERIMENT.into(), problem.base_text()?.into_bytes()));
+        // the experiment has the changes, the objective and the scenarios already
+        let spec = StudySpec {
+            experiment: EXPERIMENT.into(),
+            set: toml::Table::new(),
+            objective: Vec::new(),
+            scenarios: Vec::new(),
+            combine: None,
+            ..study.spec.clone()
+        };
+        let text = toml::to_string(&spec).map_err(ProblemError::from)?;
+        let text = format!(
+            "# Everything that this study was begun with; its experiment and inputs are beside it.\n# Written by ambler {}.\n\n{text}",
+            env!("CARGO_PKG_VERSION")
+        );
+        files.push((file.into(), text.into_bytes()));
+        Ok(ProblemFiles { files })
+    }
+
+    /// Writes them into a folder; the study itself comes last.
+    pub fn write(&self, folder: &Path) -> Result<(), StudyError> {
+        for (name, bytes) in &self.files {
+            let path = folder.join(name);
+            if let Some(above) = path.parent() {
+                std::fs::create_dir_all(above).map_err(StudyError::io("make the folder", above))?;
+            }
+            write_atomic(&path, bytes).map_err(ProblemError::from)?;
+        }
+        Ok(())
+    }
+}
+
+impl LoadedStudy {
+    /// What the function of a study's folder is made of: if a byte of it changes, the function is another one. The budget is no part of
+    /// it.
+    pub fn function_bytes(&self, problem: &Problem) -> Result<Vec<u8>, StudyError> {
+        let mut bytes = Vec::new();
+        let mut files = vec![self.folder.join(&self.spec.experiment)];
+        files.extend(problem.inputs().iter().map(|i| i.original.clone()));
+        for file in files {
+            let read = std::fs::read(&file).map_err(StudyError::io("read", &file))?;
+            bytes.extend((read.len() as u64).to_le_bytes());
+            bytes.extend(read);
+        }
+        Ok(bytes)
+    }
+
+    /// The study of a folder that was made for it.
+    pub fn of_folder(path: &Path) -> Result<LoadedStudy, StudyError> {
+        let file = path.join(STUDY);
+        if !file.is_file() {
+            return Err(StudyError::NoStudy {
+                path: path.to_path_buf(),
+                missing: STUDY,
+            });
+        }
+        Ok(LoadedStudy::read(&file)?)
+    }
+}

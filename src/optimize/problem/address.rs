@@ -73,26 +73,48 @@ pub fn places(spec: &ParameterSpec, experiment: &Table) -> Result<Vec<Place>, St
         .collect())
 }
 
+/// The places `a` to `b` of an array, both included, if a part of a path is `a-b`.
+fn array_part(part: &str) -> Option<(usize, usize)> {
+    let (first, last) = part.split_once('-')?;
+    Some((first.parse().ok()?, last.parse().ok()?))
+}
+
 fn expand(path: &str, experiment: &Table) -> Result<Vec<String>, String> {
-    if path.split('.').any(str::is_empty) {
+    let parts: Vec<&str> = path.split('.').collect();
+    if parts.iter().any(|p| p.is_empty()) {
         return Err(format!("the path `{path}` has an empty part"));
     }
-    let Some((above, rest)) = path.split_once(".*") else {
-        return match path.starts_with('*') {
-            true => Err("`*` cannot stand for the tables of an experiment themselves".into()),
-            false => Ok(vec![path.to_string()]),
-        };
+    // a body may be called 1-2, so a range is one only where an array is
+    let stands_for_several = |i: &usize| {
+        let in_array = || overrides::get(experiment, &parts[..*i].join(".")).is_some_and(|v| v.is_array());
+        parts[*i] == "*" || (array_part(parts[*i]).is_some() && in_array())
     };
-    let keys: Vec<String> = match overrides::get(experiment, above) {
-        Some(Value::Array(array)) => (0..array.len()).map(|i| i.to_string()).collect(),
-        Some(Value::Table(table)) => table.keys().cloned().collect(),
-        Some(other) => {
+    let Some(at) = (0..parts.len()).find(stands_for_several) else {
+        return Ok(vec![path.to_string()]);
+    };
+    if at == 0 {
+        return Err("`*` cannot stand for the tables of an experiment themselves".into());
+    }
+    let above = parts[..at].join(".");
+    let keys: Vec<String> = match (overrides::get(experiment, &above), array_part(parts[at])) {
+        (Some(Value::Array(array)), Some((first, last))) => {
+            if first > last || last >= array.len() {
+                return Err(format!(
+                    "`{above}` has {} entries, counted from 0, so `{path}` stands for nothing",
+                    array.len()
+                ));
+            }
+            (first..=last).map(|i| i.to_string()).collect()
+        }
+        (Some(Value::Array(array)), None) => (0..array.len()).map(|i| i.to_string()).collect(),
+        (Some(Value::Table(table)), _) => table.keys().cloned().collect(),
+        (Some(other), _) => {
             return Err(format!(
                 "`{above}` is a {}, so `{path}` stands for nothing",
                 other.type_str()
             ));
         }
-        None => {
+        (None, _) => {
             return Err(format!(
                 "there is no `{above}` in the experiment, so `{path}` stands for nothing"
             ));
@@ -100,7 +122,9 @@ fn expand(path: &str, experiment: &Table) -> Result<Vec<String>, String> {
     };
     let mut all = Vec::new();
     for key in keys {
-        all.extend(expand(&format!("{above}.{key}{rest}"), experiment)?);
+        let mut parts = parts.clone();
+        parts[at] = &key;
+        all.extend(expand(&parts.join("."), experiment)?);
     }
     match all.is_empty() {
         true => Err(format!("`{above}` is empty, so `{path}` stands for nothing")),
@@ -154,12 +178,18 @@ mod tests {
             ["joints.a.x.0", "joints.a.x.1", "joints.b.x.0"]
         );
         assert_eq!(names(&["props.*.mass"]), ["props.0.mass"]);
+        assert_eq!(names(&["joints.a.x.0-1"]), ["joints.a.x.0", "joints.a.x.1"]);
+        assert_eq!(names(&["joints.*.x.0-0"]), ["joints.a.x.0", "joints.b.x.0"]);
+        // not in an array, so it is a name
+        assert_eq!(names(&["joints.1-2.x"]), ["joints.1-2.x"]);
         assert_eq!(names(&["rate_hz"]), ["rate_hz"]);
         let error = places(&spec(&["joints.a.x.*", "joints.b.x.*"]), &experiment()).unwrap_err();
         assert!(error.contains("equally many"), "{error}");
         for (path, part) in [
             ("joint.*.x", "no `joint`"),
             ("rate_hz.*", "integer"),
+            ("joints.a.x.1-2", "2 entries"),
+            ("joints.a.x.1-0", "2 entries"),
             ("*", "themselves"),
             ("a..b", "empty part"),
         ] {

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize, Serializer};
 #[serde(deny_unknown_fields)]
 pub struct ParameterSpec {
     /// Where it stands in the experiment file: `controller.kp_scale`, `character.set.body.left_thigh.mass`. All of several places
-    /// get the same value; `*` stands for every entry of an array or table, each of which becomes a parameter of its own.
+    /// get the same value; `*` stands for every entry of an array or table and `2-5` for entries 2 to 5 of an array (counted from
+    /// 0), each of which becomes a parameter of its own.
     pub path: Paths,
     /// What tables call it; the (first) path if absent.
     pub name: Option<String>,

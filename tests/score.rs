@@ -495,6 +495,48 @@ fn an_evaluation_is_the_score_of_the_experiment_that_it_writes() {
 }
 
 #[test]
+fn parameters_given_to_controllers_are_those_of_the_file() {
+    // where only controllers change nothing is read again, and the cost is that of the written experiment to the bit, also where a
+    // scenario overrides a parameter and where seeds differ
+    let override_it = COST.replace("\"character.heading_deg\" = 80", "\"controller.kp_scale\" = 0.9");
+    for text in [base(), base().replace(COST, &override_it)] {
+        let (folder, mut spec) = folder_with(&text);
+        spec.parameters.truncate(2);
+        let problem = Problem::new(&spec, folder.path(), "study.toml").unwrap();
+        for (values, seeds) in [
+            ([0.7, 900.0], &[][..]),
+            ([1.3, 2000.0 / 3.0], &[4, 6]),
+            ([0.7, 900.0], &[6]),
+        ] {
+            let request = Request {
+                seeds,
+                ..Request::default()
+            };
+            let evaluation = problem.evaluate(&values, &request).unwrap();
+            let scenarios = problem.experiment(&values).unwrap().scenarios(seeds).unwrap();
+            let costs: Vec<(f64, f64)> = (scenarios.iter())
+                .map(|s| {
+                    let prepared = Prepared::new(&s.loaded).unwrap();
+                    (
+                        s.weight,
+                        run(&prepared, &RunOptions::default(), &mut ())
+                            .summary
+                            .score
+                            .unwrap()
+                            .cost,
+                    )
+                })
+                .collect();
+            assert_eq!(ambler::experiment::combine(&costs, Default::default()), evaluation.cost);
+        }
+        // what a controller refuses is told as a file's mistake is
+        let refused = problem.evaluate(&[-1.0, 900.0], &Request::default()).unwrap();
+        assert_eq!(refused.outcome, Outcome::Invalid);
+        assert!(refused.reason.unwrap().contains("kp_scale"));
+    }
+}
+
+#[test]
 fn evaluations_are_pure_in_any_order_and_on_any_thread() {
     // equal values give equal results to the bit, failures included
     let (folder, spec) = folder_with(&base());

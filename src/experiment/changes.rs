@@ -58,6 +58,13 @@ pub fn controller_parameters(prepared: &Prepared) -> Vec<Parameter> {
     parameters(&prepared.spec, prepared.actors.iter().map(|a| &a.controller))
 }
 
+/// The character whose controller a path of the file leads to, and the controller's own path, if it takes values there.
+pub fn find_parameter<'a>(prepared: &Prepared, path: &'a str) -> Option<(usize, &'a str)> {
+    let (actor, own) = find(&prepared.spec, prepared.actors.len(), path)?;
+    let known = prepared.actors[actor].controller.parameters();
+    known.iter().any(|p| p.path == own).then_some((actor, own))
+}
+
 /// The controller that a path of the file leads to, and what is left of the path.
 pub(crate) fn find<'a>(spec: &Spec, actors: usize, path: &'a str) -> Option<(usize, &'a str)> {
     (0..actors).find_map(|i| Some((i, path.strip_prefix(prefix(spec, i).as_str())?)))

@@ -42,7 +42,7 @@ mod validate;
 mod writer;
 
 pub use bench::{BenchError, EngineSpeed, PartTimes, bench};
-pub use changes::controller_parameters;
+pub use changes::{controller_parameters, find_parameter};
 pub use controls::ControlRecording;
 pub use error::ExperimentError;
 pub use folder::RunFolder;

@@ -313,6 +313,29 @@ impl Prepared {
         Prepared::new(&LoadedSpec::read(path, sets)?)
     }
 
+    /// The same experiment with other values of parameters of its controllers (character, path, value), as if its file had had them:
+    /// nothing is read and built again. `None` if a controller refuses one.
+    pub fn with_parameters<'a>(&self, parameters: impl IntoIterator<Item = (usize, &'a str, f64)>) -> Option<Prepared> {
+        let mut actors = self.actors.clone();
+        for (actor, path, value) in parameters {
+            actors.get_mut(actor)?.controller.set_parameter(path, value).ok()?;
+        }
+        Some(Prepared {
+            spec: self.spec.clone(),
+            resolved: self.resolved.clone(),
+            inputs: self.inputs.clone(),
+            name: self.name.clone(),
+            actors,
+            prop_names: self.prop_names.clone(),
+            pushes: self.pushes.clone(),
+            changes: self.changes.clone(),
+            folder: self.folder.clone(),
+            warnings: self.warnings.clone(),
+            start: Mutex::new(self.world()),
+            dt: self.dt,
+        })
+    }
+
     /// A world in which everything is at its start.
     pub fn world(&self) -> Box<dyn Engine> {
         // a world is only read here, so a panic elsewhere cannot have spoilt it

@@ -11,7 +11,9 @@ mod address;
 mod error;
 mod spec;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use address::{Place, nine_digits};
 pub use error::ProblemError;
@@ -22,8 +24,9 @@ use toml::Table;
 use super::evaluation::{Evaluation, Evaluator, Outcome, Request};
 use crate::experiment::overrides::{self, explain};
 use crate::experiment::{
-    CombineSpec, ExperimentError, InputFile, Judge, LoadedSpec, Prepared, RunOptions, ScenarioSpec, Simulation, Spec,
-    StoppedBy, TermSpec, combine, controller_parameters, copy_inputs, run, term_names,
+    CombineSpec, ExperimentError, InputFile, Judge, LoadedSpec, Prepared, RunOptions, Scenario, ScenarioSpec,
+    Simulation, Spec, StoppedBy, TermSpec, combine, controller_parameters, copy_inputs, find_parameter, run,
+    term_names,
 };
 use crate::names::nearest;
 use crate::world::StepError;
@@ -63,6 +66,7 @@ pub struct Range {
 pub struct Problem {
     /// The experiment with all its defaults, changes and the objective, before any parameter is written.
     base: Table,
+    base_spec: LoadedSpec,
     /// Files that it names, for copies of it.
     inputs: Vec<InputFile>,
     /// The same experiment with paths to those copies.
@@ -77,7 +81,14 @@ pub struct Problem {
     /// Per scenario: what its cost cannot be below, whatever happens.
     least: Vec<f64>,
     warnings: Vec<String>,
+    /// Where controllers take the parameters while they act, if they take all of them: parameter, character, path.
+    of_controllers: Option<Vec<(usize, usize, String)>>,
+    /// Experiments in which only those have to be written, by scenario and seed.
+    ready: Mutex<BTreeMap<(usize, u64), Arc<Prepared>>>,
 }
+
+/// Experiments that are kept ready at most: with new seeds in every generation old ones are not asked for again.
+const MOST_READY: usize = 256;
 
 impl Problem {
     /// Reads the experiment and tries it with the initial values. `folder` is that of the file called `source_name`, in which
@@ -112,8 +123,15 @@ impl Problem {
         let measures = term_names(&changed.objective);
         let (portable, inputs) = copy_inputs(&changed, &folder);
         let portable = Table::try_from(&portable).map_err(|e| at("experiment", e.to_string()))?;
+        let base_spec = LoadedSpec {
+            spec: changed.clone(),
+            folder: folder.clone(),
+            source_name: path.display().to_string(),
+            text: None,
+        };
         let mut problem = Problem {
             base,
+            base_spec,
             inputs,
             portable,
             folder,
@@ -124,6 +142,8 @@ impl Problem {
             combine,
             least: Vec::new(),
             warnings: Vec::new(),
+            of_controllers: None,
+            ready: Mutex::default(),
         };
         if spec.parameters.is_empty() {
             return Err(at(
@@ -165,6 +185,7 @@ impl Problem {
                 problem.ranges.push(range);
             }
         }
+        problem.of_controllers = problem.find_controllers(&prepared);
         let initial: Vec<f64> = problem.ranges.iter().map(|r| r.initial).collect();
         // the experiment's own seeds, and one of each scenario for what its cost cannot be below, which depends on no seed
         for scenario in problem.experiment(&initial)?.scenarios(&[])? {
@@ -209,26 +230,35 @@ impl Problem {
 
     /// The experiment that `values` of the parameters make; they are rounded to what a file says of them.
     pub fn experiment(&self, values: &[f64]) -> Result<LoadedSpec, ExperimentError> {
-        let error = |key: String, message: String| ExperimentError::Value {
-            source_name: self.source_name.clone(),
-            key,
-            message,
-        };
-        let table = self.write(&self.base, values).map_err(|(key, e)| error(key, e))?;
-        let spec = spec_of(&table).map_err(|e| error("parameters".into(), e))?;
+        let table = self.write(&self.base, values).map_err(|(key, e)| self.error(key, e))?;
+        let spec = spec_of(&table).map_err(|e| self.error("parameters".into(), e))?;
         Ok(self.loaded(spec))
     }
 
-    fn write(&self, base: &Table, values: &[f64]) -> Result<Table, (String, String)> {
+    fn error(&self, key: String, message: String) -> ExperimentError {
+        ExperimentError::Value {
+            source_name: self.source_name.clone(),
+            key,
+            message,
+        }
+    }
+
+    /// Whether there is one finite value for each parameter.
+    fn check_values(&self, values: &[f64]) -> Result<(), (String, String)> {
         if values.len() != self.places.len() {
             let message = format!("there are {} values for {} parameters", values.len(), self.places.len());
             return Err(("parameters".into(), message));
         }
+        match self.places.iter().zip(values).find(|(_, v)| !v.is_finite()) {
+            Some((place, value)) => Err((place.name.clone(), format!("is {value:?}; expected a finite number"))),
+            None => Ok(()),
+        }
+    }
+
+    fn write(&self, base: &Table, values: &[f64]) -> Result<Table, (String, String)> {
+        self.check_values(values)?;
         let mut table = base.clone();
         for (place, value) in self.places.iter().zip(values) {
-            if !value.is_finite() {
-                return Err((place.name.clone(), format!("is {value:?}; expected a finite number")));
-            }
             place
                 .write(&mut table, place.round(*value))
                 .map_err(|e| (place.name.clone(), e))?;
@@ -277,6 +307,83 @@ impl Problem {
         text.push_str(&toml::to_string(&spec)?);
         Ok(text)
     }
+}
+
+impl Problem {
+    fn find_controllers(&self, prepared: &Prepared) -> Option<Vec<(usize, usize, String)>> {
+        let mut all = Vec::new();
+        for (i, place) in self.places.iter().enumerate() {
+            // a controller takes whole numbers as any other, so they need no file either
+            for path in &place.paths {
+                let (actor, own) = find_parameter(prepared, path)?;
+                all.push((i, actor, own.to_string()));
+            }
+        }
+        // what a scenario says of a controller counts more than the parameters, so there the file has to decide
+        let apart = !prepared.spec.scenarios.iter().any(|s| speaks_of_controllers(&s.set));
+        apart.then_some(all)
+    }
+
+    /// The runs that are an evaluation, their experiments still to be prepared.
+    fn runs(&self, values: &[f64], seeds: &[u64]) -> Result<Vec<Scenario>, ExperimentError> {
+        match self.of_controllers {
+            // the parameters are given to the controllers
+            Some(_) => self.base_spec.scenarios(seeds),
+            None => self.experiment(values)?.scenarios(seeds),
+        }
+    }
+
+    fn prepare(&self, scenario: &Scenario, values: &[f64]) -> Result<Prepared, ExperimentError> {
+        let Some(parameters) = &self.of_controllers else {
+            return Prepared::new(&scenario.loaded);
+        };
+        let key = (scenario.place, scenario.loaded.spec.seed);
+        let found = self.lock_ready().get(&key).cloned();
+        let ready = match found {
+            Some(ready) => ready,
+            None => {
+                let new = Arc::new(Prepared::new(&scenario.loaded)?);
+                let mut ready = self.lock_ready();
+                if ready.len() >= MOST_READY {
+                    ready.clear();
+                }
+                ready.insert(key, new.clone());
+                new
+            }
+        };
+        let set = parameters
+            .iter()
+            .map(|(i, actor, path)| (*actor, path.as_str(), self.places[*i].round(values[*i])));
+        match ready.with_parameters(set) {
+            Some(prepared) => Ok(prepared),
+            // the long way says what is wrong
+            None => {
+                let all = self.experiment(values)?.scenarios(&[scenario.loaded.spec.seed])?;
+                match all.into_iter().find(|s| s.place == scenario.place) {
+                    Some(scenario) => Prepared::new(&scenario.loaded),
+                    None => Prepared::new(&scenario.loaded),
+                }
+            }
+        }
+    }
+
+    fn lock_ready(&self) -> MutexGuard<'_, BTreeMap<(usize, u64), Arc<Prepared>>> {
+        // whole experiments are put in and taken out, so a panic elsewhere cannot have spoilt it
+        self.ready.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether changes to an experiment reach into a controller.
+fn speaks_of_controllers(set: &Table) -> bool {
+    fn inside(value: &toml::Value) -> bool {
+        match value {
+            toml::Value::Table(table) => speaks_of_controllers(table),
+            toml::Value::Array(array) => array.iter().any(inside),
+            _ => false,
+        }
+    }
+    let named = |key: &String| key.split('.').any(|k| matches!(k, "controller" | "characters"));
+    set.iter().any(|(key, value)| named(key) || inside(value))
 }
 
 /// A checked experiment from its table.
@@ -382,7 +489,10 @@ impl Evaluator for Problem {
             reason: Some(without_numbers(&error.to_string())),
             simulated_s,
         };
-        let scenarios = match self.experiment(parameters).and_then(|e| e.scenarios(request.seeds)) {
+        if let Err((key, message)) = self.check_values(parameters) {
+            return Some(invalid(self.error(key, message), 0.0));
+        }
+        let scenarios = match self.runs(parameters, request.seeds) {
             Ok(scenarios) => scenarios,
             Err(error) => return Some(invalid(error, 0.0)),
         };
@@ -395,7 +505,7 @@ impl Evaluator for Problem {
         let mut weights = 0.0;
         let mut cost_of_failure = None;
         for (i, scenario) in scenarios.iter().enumerate() {
-            let prepared = match Prepared::new(&scenario.loaded) {
+            let prepared = match self.prepare(scenario, parameters) {
                 Ok(prepared) => prepared,
                 Err(error) => return Some(invalid(error, simulated_s)),
             };

@@ -82,6 +82,7 @@ fn coordinates(figure: &Figure) -> Vec<[f64; 2]> {
     let of = |mark: &Mark| match mark {
         Mark::Line { points, .. } | Mark::Area { points, .. } => points.clone(),
         Mark::Dot { center, .. } => vec![*center],
+        Mark::Dots { centers, .. } => centers.clone(),
         Mark::Text { at, .. } => vec![*at],
     };
     figure.drawing.marks.iter().flat_map(of).collect()

@@ -102,12 +102,36 @@ pub fn signed(number: String) -> String {
     }
 }
 
+/// A number in as few signs as tell `digits` significant ones.
+#[allow(dead_code)]
+pub fn short(value: f64, digits: usize) -> String {
+    if value == 0.0 {
+        return "0".into();
+    }
+    let exponent = libm::floor(libm::log10(value.abs())) as i32;
+    if !(-4..6).contains(&exponent) || !value.is_finite() {
+        return power_of_ten(&format!("{value:.*e}", digits.saturating_sub(1)));
+    }
+    let decimals = (digits as i32 - 1 - exponent).max(0) as usize;
+    let text = format!("{value:.decimals$}");
+    signed(match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_string(),
+        false => text,
+    })
+}
+
 fn scientific(value: f64) -> String {
     if value == 0.0 {
         return "0".into();
     }
-    let text = format!("{value:.1e}");
-    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    power_of_ten(&format!("{value:.1e}"))
+}
+
+/// `1.50e-7` as people write it.
+fn power_of_ten(text: &str) -> String {
+    let Some((mantissa, exponent)) = text.split_once('e') else {
+        return signed(text.to_string());
+    };
     let exponent: String = exponent
         .chars()
         .map(|c| match c {
@@ -118,7 +142,14 @@ fn scientific(value: f64) -> String {
             c => char::from_u32(0x2070 + c.to_digit(10).unwrap_or(0)).unwrap_or(c),
         })
         .collect();
-    signed(format!("{}·10{exponent}", mantissa.trim_end_matches(".0")))
+    let mantissa = match mantissa.contains('.') {
+        true => mantissa.trim_end_matches('0').trim_end_matches('.'),
+        false => mantissa,
+    };
+    signed(match mantissa {
+        "1" => format!("10{exponent}"),
+        mantissa => format!("{mantissa}·10{exponent}"),
+    })
 }
 
 /// A curve with at most two points in each of `columns` equal parts of `range`: the least and the greatest, in the order in
@@ -190,29 +221,45 @@ impl Panel {
 
     /// Grid, tick labels, frame. `x_labels` says whether the ticks of the x axis are labelled.
     pub fn frame(&self, drawing: &mut Drawing, x_labels: bool) {
-        let grid = Stroke::solid(Ink::Grid).width(0.8);
         let label_room = if self.width > 400.0 { 80.0 } else { 45.0 };
-        for (value, label) in self.x.ticks(self.width / label_room) {
+        let x_ticks = self.x.ticks(self.width / label_room);
+        let y_ticks = self.y.ticks((self.height / 18.0).min(6.0));
+        self.frame_with(drawing, x_ticks, y_ticks, x_labels);
+        if (self.y.low < 0.0) != (self.y.high < 0.0) {
+            let y = self.at(0.0, 0.0)[1];
+            let ends = vec![[self.left, y], [self.right(), y]];
+            drawing.line(ends, Stroke::solid(Ink::Muted).width(0.6));
+        }
+    }
+
+    /// The same with ticks from elsewhere, say of a logarithmic axis; those without a label have a line of the grid only.
+    pub fn frame_with(
+        &self,
+        drawing: &mut Drawing,
+        x_ticks: Vec<(f64, String)>,
+        y_ticks: Vec<(f64, String)>,
+        x_labels: bool,
+    ) {
+        let grid = Stroke::solid(Ink::Grid).width(0.8);
+        for (value, label) in x_ticks {
             let x = self.at(value, 0.0)[0];
             drawing.line(vec![[x, self.top], [x, self.bottom()]], grid);
-            if x_labels {
+            if x_labels && !label.is_empty() {
                 // labels at the very edge move inwards
                 let half = 0.5 * font::width(&label, SMALL);
                 let at = x.min(drawing.width - half - 1.0);
                 drawing.text([at, self.bottom() + 14.0], label, Ink::Text, Anchor::Middle);
             }
         }
-        for (value, label) in self.y.ticks((self.height / 18.0).min(6.0)) {
+        for (value, label) in y_ticks {
             let y = self.at(0.0, value)[1];
             drawing.line(vec![[self.left, y], [self.right(), y]], grid);
-            drawing.text([self.left - 5.0, y + 4.0], label, Ink::Text, Anchor::End);
+            if !label.is_empty() {
+                drawing.text([self.left - 5.0, y + 4.0], label, Ink::Text, Anchor::End);
+            }
         }
         let (l, t, r, b) = (self.left, self.top, self.right(), self.bottom());
         drawing.line(vec![[l, t], [l, b], [r, b]], Stroke::solid(Ink::Muted).width(0.8));
-        if (self.y.low < 0.0) != (self.y.high < 0.0) {
-            let y = self.at(0.0, 0.0)[1];
-            drawing.line(vec![[l, y], [r, y]], Stroke::solid(Ink::Muted).width(0.6));
-        }
     }
 
     pub fn x_label(&self, drawing: &mut Drawing, label: &str) {

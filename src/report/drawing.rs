@@ -142,6 +142,13 @@ pub enum Mark {
         radius: f64,
         ink: Ink,
     },
+    /// Many dots of one kind; where they lie upon each other they are no darker.
+    Dots {
+        centers: Vec<[f64; 2]>,
+        radius: f64,
+        ink: Ink,
+        opacity: f64,
+    },
     /// `at` is on the base line; upright text reads from bottom to top.
     Text {
         at: [f64; 2],
@@ -192,6 +199,17 @@ impl Drawing {
         self.marks.push(Mark::Dot { center, radius, ink });
     }
 
+    pub fn dots(&mut self, centers: Vec<[f64; 2]>, radius: f64, ink: Ink, opacity: f64) {
+        if !centers.is_empty() {
+            self.marks.push(Mark::Dots {
+                centers,
+                radius,
+                ink,
+                opacity,
+            });
+        }
+    }
+
     /// Text of the usual size.
     pub fn text(&mut self, at: [f64; 2], text: impl Into<String>, ink: Ink, anchor: Anchor) {
         self.text_of_size(at, text, SMALL, ink, anchor);
@@ -210,12 +228,16 @@ impl Drawing {
 
     /// Text that reads from bottom to top, centred on `at`.
     pub fn upright_text(&mut self, at: [f64; 2], text: impl Into<String>, ink: Ink) {
+        self.upright_text_of_size(at, text, SMALL, ink, Anchor::Middle);
+    }
+
+    pub fn upright_text_of_size(&mut self, at: [f64; 2], text: impl Into<String>, size: f64, ink: Ink, anchor: Anchor) {
         self.marks.push(Mark::Text {
             at,
             text: text.into(),
-            size: SMALL,
+            size,
             ink,
-            anchor: Anchor::Middle,
+            anchor,
             upright: true,
         });
     }

@@ -17,6 +17,7 @@ mod font;
 mod html;
 mod png;
 mod read;
+mod strip;
 mod svg;
 mod table;
 
@@ -25,6 +26,7 @@ use std::path::{Path, PathBuf};
 pub use drawing::{Anchor, Dash, Drawing, Ink, Mark, Stroke};
 pub use html::MARKER;
 pub use read::{CharacterRun, Run};
+pub use strip::{Strip, StripError, strip};
 pub use svg::MARKER as SVG_MARKER;
 pub use table::Table;
 

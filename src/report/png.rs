@@ -105,6 +105,20 @@ impl Painter<'_, '_> {
                     .draw_circle(center, radius, &color(*ink, 1.0), true)
                     .map_err(|e| e.to_string())?;
             }
+            Mark::Dots {
+                centers,
+                radius,
+                ink,
+                opacity,
+            } => {
+                let radius = (radius * self.scale).round().max(1.0) as u32;
+                for center in centers {
+                    let center = self.pixel(*center);
+                    self.backend
+                        .draw_circle(center, radius, &color(*ink, *opacity), true)
+                        .map_err(|e| e.to_string())?;
+                }
+            }
             Mark::Text {
                 at,
                 text,

@@ -18,14 +18,14 @@ enum PlotFormat {
 
 #[derive(Args, Debug)]
 pub(super) struct ReportArguments {
-    /// Run folders, as made by `ambler run`; several are compared
-    #[arg(required = true, value_name = "RUN_DIR")]
+    /// Folders of runs (`ambler run`) or of studies (`ambler optimize`), several are compared; or of a sweep (`ambler sweep`)
+    #[arg(required = true, value_name = "FOLDER")]
     folders: Vec<PathBuf>,
-    /// Page to write; RUN_DIR/report.html if not given, for several runs report.html in the current folder
+    /// Page to write; FOLDER/report.html if not given, for several folders report.html in the current folder
     #[arg(long, value_name = "FILE.html")]
     out: Option<PathBuf>,
     /// Also write every plot as a file of its own into this folder
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "PLOTS_FOLDER")]
     plots: Option<PathBuf>,
     /// What the plots are written as: PNG has twice as many pixels as the page shows, for print
     #[arg(long, value_name = "FORMAT", requires = "plots", default_value = "svg")]
@@ -87,10 +87,8 @@ pub(super) fn report(arguments: &ReportArguments) -> Result<Verdict, Failure> {
     for (path, bytes) in &files {
         write_atomic(path, bytes).map_err(Failure::input)?;
     }
-    for run in report.runs() {
-        for text in &run.notes {
-            note(format!("note: {}: {text}", run.label));
-        }
+    for (label, text) in report.notes() {
+        note(format!("note: {label}: {text}"));
     }
     for missing in report.missing() {
         note(format!("note: no plot `{}`: {}", missing.title, missing.why));

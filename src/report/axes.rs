@@ -103,7 +103,6 @@ pub fn signed(number: String) -> String {
 }
 
 /// A number in as few signs as tell `digits` significant ones.
-#[allow(dead_code)]
 pub fn short(value: f64, digits: usize) -> String {
     if value == 0.0 {
         return "0".into();

@@ -102,18 +102,18 @@ fn best(q: &Quantity, runs: &[Run], values: &[String]) -> Option<usize> {
     others.into_iter().all(clearly).then_some(best)
 }
 
-/// A setting that is not the same in all runs: its key, and its value in each run.
+/// A setting that is not the same everywhere: its key, and its value in each run or study.
 pub struct Difference {
     pub key: String,
     pub values: Vec<Option<String>>,
 }
 
-/// Every setting in which the runs' experiments differ, in the order of their keys.
-pub fn differences(runs: &[Run]) -> Vec<Difference> {
-    let flat: Vec<Vec<(String, String)>> = (runs.iter())
-        .map(|run| {
+/// Every setting in which experiments or studies differ, in the order of their keys.
+pub fn differences(settings: &[&toml::Table]) -> Vec<Difference> {
+    let flat: Vec<Vec<(String, String)>> = (settings.iter())
+        .map(|table| {
             let mut out = Vec::new();
-            flatten("", &toml::Value::Table(run.settings.clone()), &mut out);
+            flatten("", &toml::Value::Table((*table).clone()), &mut out);
             out
         })
         .collect();

@@ -49,6 +49,21 @@ pub fn fitted(text: &str, size: f64, room: f64) -> String {
     String::new()
 }
 
+/// The text, or as much of its end as fits behind an ellipsis: of dotted paths the end tells more.
+pub fn fitted_end(text: &str, size: f64, room: f64) -> String {
+    if width(text, size) <= room {
+        return text.to_string();
+    }
+    let mut rest = text.chars();
+    while rest.next().is_some() {
+        let shorter = format!("…{}", rest.as_str().trim_start_matches('.'));
+        if width(&shorter, size) <= room {
+            return shorter;
+        }
+    }
+    String::new()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

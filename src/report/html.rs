@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use super::compare::{Row, differences, results};
+use super::compare::{Difference, Row, differences, results};
 use super::drawing::Ink;
 use super::figures::words;
 use super::read::Run;
 use super::svg::{Place, escape, to_svg};
-use super::{Report, font};
+use super::{Figure, Report, font};
 
 /// Begins every page of ours.
 pub const MARKER: &str = "<!-- ambler report -->";
@@ -193,14 +193,11 @@ fn verdict(out: &mut String, run: &Run) {
 
 fn head_of_runs(out: &mut String, runs: &[Run], class: &str) {
     for (i, run) in runs.iter().enumerate() {
-        let swatch = match runs.len() {
+        let color = match runs.len() {
             1 => String::new(),
-            _ => format!(
-                "<span class=\"swatch\" style=\"background:var(--{})\"></span>",
-                super::figures::ink(i).name()
-            ),
+            _ => swatch(super::figures::ink(i)),
         };
-        let _ = write!(out, "<th{class}>{swatch}{}</th>", escape(&run.label));
+        let _ = write!(out, "<th{class}>{color}{}</th>", escape(&run.label));
     }
 }
 
@@ -237,27 +234,6 @@ fn result_table(out: &mut String, runs: &[Run], rows: &[Row]) {
     }
 }
 
-fn difference_table(out: &mut String, runs: &[Run]) {
-    let differences = differences(runs);
-    out.push_str("<h2 id=\"differences\">Settings that differ</h2>\n");
-    if differences.is_empty() {
-        out.push_str("<p>None: the experiments of these runs say the same.</p>\n");
-        return;
-    }
-    out.push_str("<div class=\"scroll\"><table><thead><tr><th>key</th>");
-    head_of_runs(out, runs, " class=\"n\"");
-    out.push_str("</tr></thead><tbody>\n");
-    for difference in &differences {
-        let _ = write!(out, "<tr><td><code>{}</code></td>", escape(&difference.key));
-        for value in &difference.values {
-            let value = value.as_deref().map_or("–".to_string(), escape);
-            let _ = write!(out, "<td class=\"n\"><code>{value}</code></td>");
-        }
-        out.push_str("</tr>\n");
-    }
-    out.push_str("</tbody></table></div>\n");
-}
-
 fn fact_table(out: &mut String, runs: &[Run]) {
     let facts: Vec<Vec<(&str, String)>> = runs.iter().map(|r| facts(r, runs.len() > 1)).collect();
     let mut names: Vec<&str> = Vec::new();
@@ -288,17 +264,10 @@ fn fact_table(out: &mut String, runs: &[Run]) {
 }
 
 /// The page of a report.
-pub fn page(report: &Report) -> String {
-    let runs = report.runs();
+pub fn page(report: &Report, runs: &[Run]) -> String {
     let labels: Vec<&str> = runs.iter().map(|r| r.label.as_str()).collect();
     let title = labels.join(", ");
-    let mut out = format!(
-        "<!DOCTYPE html>\n{MARKER}\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<link rel=\"icon\" href=\"data:,\">\n\
-         <title>{} – ambler report</title>\n<style>{}</style></head><body>\n",
-        escape(&title),
-        style()
-    );
+    let mut out = begin(&title);
     match runs {
         [run] => {
             let _ = writeln!(out, "<h1>{}</h1>", escape(&run.label));
@@ -313,16 +282,8 @@ pub fn page(report: &Report) -> String {
             );
         }
     }
-    out.push_str("<nav>");
-    for figure in report.figures() {
-        let _ = write!(
-            out,
-            "<a href=\"#{}\">{}</a>",
-            escape(&figure.name),
-            escape(&figure.title)
-        );
-    }
-    out.push_str("</nav>\n<h2 id=\"run\">What was run</h2>\n");
+    links(&mut out, report.figures());
+    out.push_str("<h2 id=\"run\">What was run</h2>\n");
     fact_table(&mut out, runs);
     out.push_str("<h2 id=\"results\">Results</h2>\n");
     let rows = results(runs);
@@ -331,10 +292,59 @@ pub fn page(report: &Report) -> String {
         false => result_table(&mut out, runs, &rows),
     }
     if runs.len() > 1 {
-        difference_table(&mut out, runs);
+        let mut heads = String::new();
+        head_of_runs(&mut heads, runs, " class=\"n\"");
+        let settings: Vec<&toml::Table> = runs.iter().map(|r| &r.settings).collect();
+        let none = "None: the experiments of these runs say the same.";
+        difference_table(&mut out, &heads, &differences(&settings), none);
     }
+    figure_list(&mut out, report.figures());
+    not_shown(&mut out, report, runs.len());
+    out.push_str("<h2 id=\"experiment\">Experiment</h2>\n");
+    for run in runs.iter().filter(|r| !r.experiment.is_empty()) {
+        let of = match runs.len() {
+            1 => String::new(),
+            _ => format!(" of {}", run.label),
+        };
+        let summary = format!("experiment.toml{of}: everything the run was made of");
+        folded(&mut out, &summary, &run.experiment);
+    }
+    end(
+        &mut out,
+        if runs.len() > 1 {
+            "the run folders"
+        } else {
+            "the run folder"
+        },
+    );
+    out
+}
+
+/// Head of a page.
+pub fn begin(title: &str) -> String {
+    format!(
+        "<!DOCTYPE html>\n{MARKER}\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<link rel=\"icon\" href=\"data:,\">\n\
+         <title>{} – ambler report</title>\n<style>{}</style></head><body>\n",
+        escape(title),
+        style()
+    )
+}
+
+/// Links to the figures.
+pub fn links(out: &mut String, figures: &[Figure]) {
+    out.push_str("<nav>");
+    for figure in figures {
+        let (name, title) = (escape(&figure.name), escape(&figure.title));
+        let _ = write!(out, "<a href=\"#{name}\">{title}</a>");
+    }
+    out.push_str("</nav>\n");
+}
+
+/// All figures with their captions.
+pub fn figure_list(out: &mut String, figures: &[Figure]) {
     out.push_str("<h2 id=\"figures\">Figures</h2>\n");
-    for figure in report.figures() {
+    for figure in figures {
         let _ = writeln!(
             out,
             "<figure id=\"{}\"><h3>{}</h3>\n{}<figcaption>{}</figcaption></figure>",
@@ -344,11 +354,14 @@ pub fn page(report: &Report) -> String {
             escape(&figure.caption)
         );
     }
-    let notes = runs.iter().flat_map(|r| r.notes.iter().map(move |n| (r, n)));
-    let mut missing: Vec<String> = notes
-        .map(|(run, note)| match runs.len() {
+}
+
+/// What is missing in the folders, and the figures that could not be made.
+pub fn not_shown(out: &mut String, report: &Report, folders: usize) {
+    let mut missing: Vec<String> = (report.notes().into_iter())
+        .map(|(label, note)| match folders {
             1 => escape(note),
-            _ => format!("{}: {}", escape(&run.label), escape(note)),
+            _ => format!("{}: {}", escape(label), escape(note)),
         })
         .collect();
     for figure in report.missing() {
@@ -361,25 +374,55 @@ pub fn page(report: &Report) -> String {
         }
         out.push_str("</ul>\n");
     }
-    out.push_str("<h2 id=\"experiment\">Experiment</h2>\n");
-    for run in runs.iter().filter(|r| !r.experiment.is_empty()) {
-        let _ = writeln!(
-            out,
-            "<details><summary>experiment.toml{}: everything the run was made of</summary>\n<pre>{}</pre></details>",
-            match runs.len() {
-                1 => String::new(),
-                _ => format!(" of {}", escape(&run.label)),
-            },
-            escape(&run.experiment)
-        );
+}
+
+/// A text of the folder, folded away.
+pub fn folded(out: &mut String, summary: &str, text: &str) {
+    let _ = writeln!(
+        out,
+        "<details><summary>{}</summary>\n<pre>{}</pre></details>",
+        escape(summary),
+        escape(text)
+    );
+}
+
+/// Foot of a page.
+pub fn end(out: &mut String, from: &str) {
+    let _ = writeln!(
+        out,
+        "<p class=\"muted\">Written by ambler {} from {from}. Text in pictures: DejaVu Sans.</p>\n</body></html>",
+        env!("CARGO_PKG_VERSION")
+    );
+}
+
+/// A table of settings that differ; `heads` are the cells of its head after the first.
+pub fn difference_table(out: &mut String, heads: &str, differences: &[Difference], none: &str) {
+    out.push_str("<h2 id=\"differences\">Settings that differ</h2>\n");
+    if differences.is_empty() {
+        let _ = writeln!(out, "<p>{none}</p>");
+        return;
     }
     let _ = writeln!(
         out,
-        "<p class=\"muted\">Written by ambler {} from the run folder{}. Text in pictures: DejaVu Sans.</p>\n</body></html>",
-        env!("CARGO_PKG_VERSION"),
-        if runs.len() > 1 { "s" } else { "" }
+        "<div class=\"scroll\"><table><thead><tr><th>key</th>{heads}</tr></thead><tbody>"
     );
-    out
+    for difference in differences {
+        let _ = write!(out, "<tr><td><code>{}</code></td>", escape(&difference.key));
+        for value in &difference.values {
+            let value = value.as_deref().map_or("–".to_string(), escape);
+            let _ = write!(out, "<td class=\"n\"><code>{value}</code></td>");
+        }
+        out.push_str("</tr>\n");
+    }
+    out.push_str("</tbody></table></div>\n");
+}
+
+/// A cell of a table's head with the colour that stands for something.
+pub fn swatch(ink: Ink) -> String {
+    format!(
+        "<span class=\"swatch\" style=\"background:var(--{})\"></span>",
+        ink.name()
+    )
 }
 
 #[cfg(test)]

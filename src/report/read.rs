@@ -354,28 +354,27 @@ impl CharacterRun {
 }
 
 /// The folder's name, or for `.` and the like that of what it stands for.
-fn label(folder: &Path) -> String {
+pub(super) fn label(folder: &Path) -> String {
     let named = |p: &Path| p.file_name().map(|n| n.to_string_lossy().into_owned());
     named(folder)
         .or_else(|| named(&folder.canonicalize().ok()?))
-        .unwrap_or_else(|| "run".into())
+        .unwrap_or_else(|| "folder".into())
 }
 
 /// Makes labels differ: by the folders above, or else by numbers.
-pub(super) fn tell_apart(runs: &mut [Run]) {
-    let same = |runs: &[Run], i: usize| (0..runs.len()).any(|j| j != i && runs[j].label == runs[i].label);
-    let alike: Vec<usize> = (0..runs.len()).filter(|i| same(runs, *i)).collect();
+pub(super) fn tell_apart(folders: &[&Path], labels: &mut [&mut String]) {
+    let same = |labels: &[&mut String], i: usize| (0..labels.len()).any(|j| j != i && labels[j] == labels[i]);
+    let alike: Vec<usize> = (0..labels.len()).filter(|i| same(labels, *i)).collect();
     for &i in &alike {
-        let above = runs[i].folder.parent().and_then(|p| p.file_name());
-        if let Some(above) = above {
-            runs[i].label = format!("{}/{}", above.to_string_lossy(), runs[i].label);
+        if let Some(above) = folders[i].parent().and_then(|p| p.file_name()) {
+            *labels[i] = format!("{}/{}", above.to_string_lossy(), labels[i]);
         }
     }
     let mut count = 1;
-    for i in 1..runs.len() {
-        if runs[..i].iter().any(|r| r.label == runs[i].label) {
+    for i in 1..labels.len() {
+        if (0..i).any(|j| labels[j] == labels[i]) {
             count += 1;
-            runs[i].label = format!("{} ({count})", runs[i].label);
+            *labels[i] = format!("{} ({count})", labels[i]);
         }
     }
 }

@@ -46,7 +46,7 @@ pub(super) fn ink(i: usize) -> Ink {
 }
 
 /// A dash for each colour, shifted when colours come again.
-fn dash(i: usize) -> Dash {
+pub(super) fn dash(i: usize) -> Dash {
     DASHES[(i + i / 12) % DASHES.len()]
 }
 
@@ -139,7 +139,7 @@ pub(super) fn all(runs: &[Run]) -> (Vec<Figure>, Vec<Missing>) {
     (figures, missing)
 }
 
-fn file_name(name: &str) -> String {
+pub(super) fn file_name(name: &str) -> String {
     let safe = |c: char| if c.is_alphanumeric() || c == '-' { c } else { '_' };
     name.chars().map(safe).collect()
 }

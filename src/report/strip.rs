@@ -24,8 +24,8 @@ pub struct Strip {
     /// First and last moment, seconds; the last is the end of the run if `None`.
     pub from_s: f64,
     pub to_s: Option<f64>,
-    /// Pixels per metre.
-    pub scale: f64,
+    /// Of the picture, in its units; 110 to the metre if `None`.
+    pub width: Option<f64>,
 }
 
 impl Default for Strip {
@@ -34,7 +34,7 @@ impl Default for Strip {
             count: 9,
             from_s: 0.0,
             to_s: None,
-            scale: 110.0,
+            width: None,
         }
     }
 }
@@ -60,8 +60,8 @@ pub enum StripError {
     Empty,
 }
 
-/// Metres from one figure to the next, and what is shown above and below the ground.
-pub(super) const SPACING: f64 = 1.15;
+/// Metres from one figure to the next at least, and what is shown above and below the ground.
+const SPACING: f64 = 1.15;
 const ABOVE: f64 = 1.85;
 const BELOW: f64 = 0.3;
 /// Metres that an arrow of 1000 N is long.
@@ -75,6 +75,8 @@ struct View {
     forward: DVec3,
     /// Pixels from the left edge of the picture to that point.
     middle: f64,
+    /// Pixels from the upper edge to the ground.
+    ground: f64,
     /// Pixels per metre.
     scale: f64,
 }
@@ -86,7 +88,7 @@ impl View {
     }
 
     fn pixels(&self, x: DVec2) -> [f64; 2] {
-        [self.middle + x.x * self.scale, (ABOVE - x.y) * self.scale]
+        [self.middle + x.x * self.scale, self.ground - x.y * self.scale]
     }
 
     fn point(&self, x: DVec3) -> [f64; 2] {
@@ -118,26 +120,47 @@ pub fn strip(folder: &Path, options: &Strip) -> Result<Figure, StripError> {
     let samples: Vec<usize> = times.map(|t| (t / frame).round() as usize).collect();
 
     let forward = figures.forward(samples[0], samples[count - 1]);
-    let scale = options.scale;
-    let mut drawing = Drawing::new(count as f64 * SPACING * scale, (ABOVE + BELOW) * scale);
-    for (i, &sample) in samples.iter().enumerate() {
-        let root = figures.root(sample);
-        let ground = ground_line(world.scene(), root, forward);
-        let view = View {
-            origin: root.with_y(ground.map_or(0.0, |g| g[0])),
-            forward,
-            middle: (i as f64 + 0.5) * SPACING * scale,
-            scale,
-        };
+    let mut views: Vec<View> = (samples.iter())
+        .map(|sample| {
+            let root = figures.root(*sample);
+            let ground = ground_line(world.scene(), root, forward);
+            View {
+                origin: root.with_y(ground.map_or(0.0, |g| g[0])),
+                forward,
+                middle: 0.0,
+                ground: 0.0,
+                scale: 1.0,
+            }
+        })
+        .collect();
+    // who lies or jumps needs more room
+    let (mut spacing, mut above) = (SPACING, ABOVE);
+    for (view, &sample) in views.iter().zip(&samples) {
+        for point in figures.outer_points(view, sample) {
+            spacing = spacing.max(2.0 * point.x.abs() + 0.1);
+            above = above.max(point.y + 0.1);
+        }
+    }
+    let scale = options.width.map_or(110.0, |width| width / (count as f64 * spacing));
+    // room for the times below, however small the figures are
+    let below = (BELOW * scale).max(26.0);
+    let mut drawing = Drawing::new(count as f64 * spacing * scale, above * scale + below);
+    for (i, view) in views.iter_mut().enumerate() {
+        view.middle = (i as f64 + 0.5) * spacing * scale;
+        view.ground = above * scale;
+        view.scale = scale;
+    }
+    for (view, &sample) in views.iter().zip(&samples) {
+        let ground = ground_line(world.scene(), figures.root(sample), forward);
         if let Some([_, slope]) = ground {
-            let ends = [-0.5, 0.5].map(|s| view.pixels(DVec2::new(s * SPACING, s * SPACING * slope)));
+            let ends = [-0.5, 0.5].map(|s| view.pixels(DVec2::new(s * spacing, s * spacing * slope)));
             drawing.line(ends.to_vec(), Stroke::solid(Ink::Muted).width(1.0));
         }
-        figures.draw_props(&mut drawing, &view, sample, world.scene(), &prepared.prop_names);
-        figures.draw_bodies(&mut drawing, &view, sample);
-        figures.draw_target(&mut drawing, &view, sample);
-        figures.draw_forces(&mut drawing, &view, sample);
-        let label = view.pixels(DVec2::new(0.0, -0.2));
+        figures.draw_props(&mut drawing, view, sample, world.scene(), &prepared.prop_names, spacing);
+        figures.draw_bodies(&mut drawing, view, sample);
+        figures.draw_target(&mut drawing, view, sample);
+        figures.draw_forces(&mut drawing, view, sample);
+        let label = [view.middle, view.ground + 18.0];
         let time = format!("{:.2} s", sample as f64 * frame);
         drawing.text(label, time, Ink::Text, Anchor::Middle);
     }
@@ -219,6 +242,20 @@ impl<'a> Figures<'a> {
         forward.try_normalize().unwrap_or(DVec3::Z)
     }
 
+    /// Points of the outlines of all bodies and of the bones of the targets, metres.
+    fn outer_points(&self, view: &View, sample: usize) -> Vec<DVec2> {
+        let bodies = self.character.bodies.iter().enumerate();
+        let of_body = |(b, body): (usize, &crate::character::Body)| {
+            let (x, q) = (self.vector("body_position", sample, b), self.rotation(b, sample));
+            let colliders = body.colliders.iter();
+            colliders
+                .flat_map(|c| outline_points(view, c, x, q))
+                .collect::<Vec<_>>()
+        };
+        let bones = self.target_bones(sample).into_iter().flatten().map(|x| view.meters(x));
+        bodies.flat_map(of_body).chain(bones).collect()
+    }
+
     fn draw_bodies(&self, drawing: &mut Drawing, view: &View, sample: usize) {
         let mut parts = Vec::new();
         for (b, body) in self.character.bodies.iter().enumerate() {
@@ -241,7 +278,15 @@ impl<'a> Figures<'a> {
         }
     }
 
-    fn draw_props(&self, drawing: &mut Drawing, view: &View, sample: usize, scene: &Scene, names: &[String]) {
+    fn draw_props(
+        &self,
+        drawing: &mut Drawing,
+        view: &View,
+        sample: usize,
+        scene: &Scene,
+        names: &[String],
+        spacing: f64,
+    ) {
         for (prop, name) in scene.props.iter().zip(names) {
             let Some(pose) = self
                 .recording
@@ -252,7 +297,7 @@ impl<'a> Figures<'a> {
             };
             for (body, pose) in prop.body.bodies.iter().zip(pose.chunks_exact(7)) {
                 let (x, q) = (DVec3::from_slice(pose), DQuat::from_slice(&pose[3..]));
-                if view.meters(x).x.abs() < 0.5 * SPACING {
+                if view.meters(x).x.abs() < 0.5 * spacing {
                     for collider in &body.colliders {
                         outline(drawing, Ink::Muted, view, collider, x, q);
                     }
@@ -262,7 +307,8 @@ impl<'a> Figures<'a> {
     }
 
     /// Bones of the pose that the controller asked for.
-    fn draw_target(&self, drawing: &mut Drawing, view: &View, sample: usize) {
+    fn target_bones(&self, sample: usize) -> Vec<[DVec3; 2]> {
+        let mut bones = Vec::new();
         let mut frames: Vec<(DVec3, DQuat)> = Vec::new();
         for (b, body) in self.character.bodies.iter().enumerate() {
             let Some(parent) = body.parent else {
@@ -279,8 +325,15 @@ impl<'a> Figures<'a> {
             let (x_parent, q_parent) = frames[parent];
             let x = x_parent + q_parent * body.offset;
             frames.push((x, q_parent * body.rest * q));
-            let bone = vec![view.point(x_parent), view.point(x)];
-            drawing.line(bone, Stroke::new(Ink::Vermillion, Dash::Dashed).width(1.2));
+            bones.push([x_parent, x]);
+        }
+        bones
+    }
+
+    fn draw_target(&self, drawing: &mut Drawing, view: &View, sample: usize) {
+        for bone in self.target_bones(sample) {
+            let ends = bone.map(|x| view.point(x)).to_vec();
+            drawing.line(ends, Stroke::new(Ink::Vermillion, Dash::Dashed).width(1.2));
         }
     }
 
@@ -304,8 +357,8 @@ fn ground_line(scene: &Scene, root: DVec3, forward: DVec3) -> Option<[f64; 2]> {
     lines.max_by(|a, b| a[0].total_cmp(&b[0]))
 }
 
-/// The outline of a convex shape: the hull of its points in the picture.
-fn outline(drawing: &mut Drawing, ink: Ink, view: &View, collider: &Collider, x: DVec3, q: DQuat) {
+/// Points whose hull is the outline of a convex shape, metres in the plane of the picture.
+fn outline_points(view: &View, collider: &Collider, x: DVec3, q: DQuat) -> Vec<DVec2> {
     let place = |p: DVec3| view.meters(x + q * (collider.position + collider.rotation * p));
     let mut points = Vec::new();
     let mut circle = |center: DVec2, radius: f64| {
@@ -327,7 +380,12 @@ fn outline(drawing: &mut Drawing, ink: Ink, view: &View, collider: &Collider, x:
         })),
         Shape::Hull { points: corners } => points.extend(corners.iter().map(|p| place(*p))),
     }
-    let mut points: Vec<[f64; 2]> = hull(points).into_iter().map(|p| view.pixels(p)).collect();
+    points
+}
+
+fn outline(drawing: &mut Drawing, ink: Ink, view: &View, collider: &Collider, x: DVec3, q: DQuat) {
+    let points = hull(outline_points(view, collider, x, q));
+    let mut points: Vec<[f64; 2]> = points.into_iter().map(|p| view.pixels(p)).collect();
     drawing.area(points.clone(), ink, 1.0);
     points.extend(points.first().copied());
     drawing.line(points, Stroke::solid(Ink::Text).width(0.7));

@@ -23,7 +23,7 @@ pub fn figures(study: &Study, collected: &mut Collected) {
     for (scenario, folder) in study.motions.iter().take(MOST) {
         let options = Strip {
             count: COUNT,
-            scale: WIDTH / (COUNT as f64 * strip::SPACING),
+            width: Some(WIDTH),
             ..Strip::default()
         };
         let made = strip::strip(folder, &options).map_err(|e| e.to_string());

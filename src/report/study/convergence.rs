@@ -59,7 +59,7 @@ pub fn figure_of(study: &Study) -> Made {
     }
     let restarts = restarts(e);
     let shared = Shared::evaluations(study.last_evaluation(), &restarts);
-    let row = Row {
+    let mut rows = vec![Row {
         label: match scale {
             Scale::Log => "cost (logarithmic)".into(),
             Scale::Linear => "cost".into(),
@@ -67,30 +67,52 @@ pub fn figure_of(study: &Study) -> Made {
         height: 300.0,
         scale,
         range,
-    };
-    let (mut drawing, panels) = stack(keys, &shared, &[row]);
-    let panel = &panels[0];
-    let runs: Vec<u64> = generations.iter().map(|g| g.restart).collect();
-    for piece in pieces(&runs) {
-        let part = |column: &[f64]| column[piece.clone()].to_vec();
-        let (x, low, high) = (part(&ends), part(&lows), part(&highs));
-        band(&mut drawing, panel, scale, &x, [&low, &high], Ink::Amber, 0.3);
-    }
-    for piece in pieces(&runs) {
-        curve(
-            &mut drawing,
-            panel,
+    }];
+    // where costs may be negative the end is drawn once more, magnified
+    let half = 0.5 * study.last_evaluation();
+    let at_end = medians
+        .iter()
+        .chain(&lows)
+        .zip(ends.iter().chain(&ends))
+        .filter(|(_, end)| **end > half);
+    let at_end = scale.around(at_end.map(|(cost, _)| *cost).chain(best.last().map(|b| b.1)));
+    let magnified = scale == Scale::Linear && at_end.high - at_end.low < 0.25 * (range.high - range.low);
+    if magnified {
+        rows.push(Row {
+            label: "cost (magnified)".into(),
+            height: 200.0,
             scale,
-            &ends[piece.clone()],
-            &medians[piece],
-            strokes[1],
-        );
+            range: at_end,
+        });
     }
-    steps(&mut drawing, panel, scale, &best, study.last_evaluation(), strokes[0]);
-    let at = |p: &(f64, f64)| panel.at(p.0, scale.place(p.1));
-    drawing.dots(validated.iter().map(at).collect(), 3.0, Ink::Green, 1.0);
-    if let Some((row, _)) = study.best {
-        drawing.dot(at(&(e.number[row], e.cost[row])), 4.0, Ink::Text);
+    let (mut drawing, panels) = stack(keys, &shared, &rows);
+    let runs: Vec<u64> = generations.iter().map(|g| g.restart).collect();
+    for panel in &panels {
+        // what lies outside is left out
+        let shown = |cost: f64| {
+            if (0.0..=1.0).contains(&panel.y.share(scale.place(cost))) {
+                cost
+            } else {
+                f64::NAN
+            }
+        };
+        let medians: Vec<f64> = medians.iter().map(|m| shown(*m)).collect();
+        let best: Vec<(f64, f64)> = best.iter().map(|b| (b.0, shown(b.1))).collect();
+        for piece in pieces(&runs) {
+            let edges = [&lows[piece.clone()], &highs[piece.clone()]];
+            band(&mut drawing, panel, scale, &ends[piece], edges, Ink::Amber, 0.3);
+        }
+        for piece in pieces(&runs) {
+            let x = &ends[piece.clone()];
+            curve(&mut drawing, panel, scale, x, &medians[piece], strokes[1]);
+        }
+        steps(&mut drawing, panel, scale, &best, study.last_evaluation(), strokes[0]);
+        let at = |p: &(f64, f64)| panel.at(p.0, scale.place(p.1));
+        let dots = validated.iter().filter(|v| shown(v.1).is_finite()).map(at).collect();
+        drawing.dots(dots, 3.0, Ink::Green, 1.0);
+        if let Some((row, _)) = study.best.filter(|(row, _)| shown(e.cost[*row]).is_finite()) {
+            drawing.dot(at(&(e.number[row], e.cost[row])), 4.0, Ink::Text);
+        }
     }
 
     let mut caption = String::from(
@@ -108,6 +130,9 @@ pub fn figure_of(study: &Study) -> Made {
             true => " The best of the study is its best validated mean.",
             false => " The best of the study is its best single evaluation.",
         };
+    }
+    if magnified {
+        caption += " Below: the same, with an axis for the costs of the second half.";
     }
     if cut {
         caption += " The range is cut off at the upper edge.";

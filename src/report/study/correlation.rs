@@ -136,11 +136,15 @@ pub fn figure_of(study: &Study) -> Made {
     // bars beside the rows
     let zero = bar_left + 0.5 * bar_width;
     let place = |value: f64| zero + 0.5 * bar_width * value;
+    let halves = bar_width > 120.0;
     for (value, label) in [(-1.0, "−1"), (-0.5, "−0.5"), (0.0, "0"), (0.5, "0.5"), (1.0, "1")] {
+        let label = if halves || value != 0.5 && value != -0.5 { label } else { "" };
         let ink = if value == 0.0 { Ink::Muted } else { Ink::Grid };
         let x = place(value);
         drawing.line(vec![[x, top], [x, top + side]], Stroke::solid(ink).width(0.8));
-        drawing.text([x, top + side + 14.0], label, Ink::Text, Anchor::Middle);
+        if !label.is_empty() {
+            drawing.text([x, top + side + 14.0], label, Ink::Text, Anchor::Middle);
+        }
     }
     for (i, index) in shown.iter().enumerate() {
         for (k, (ranks, ink)) in ranks.iter().zip(bar_inks).enumerate() {

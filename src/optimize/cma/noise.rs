@@ -111,7 +111,8 @@ impl Noise {
         }
         self.uncertainty = sum / again.len().max(1) as f64;
         for (cost, again) in costs.iter_mut().zip(again) {
-            *cost = 0.5 * (*cost + again);
+            // halves first: a sum of large costs would not be finite
+            *cost = 0.5 * *cost + 0.5 * again;
         }
         let most = f64::from(self.settings.max_evaluations);
         if self.uncertainty <= 0.0 {

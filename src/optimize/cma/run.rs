@@ -42,7 +42,6 @@ pub struct Cma {
 impl Cma {
     /// Begins at the space's initial point with steps of `sigma` times its scales. `stream` distinguishes runs with the same seed.
     pub fn new(space: &Space, sigma: f64, settings: &Settings, stream: u64) -> Result<Cma, CmaError> {
-        space.validate()?;
         Cma::begin_at(space, &space.initial, sigma, settings, stream)
     }
 
@@ -54,7 +53,15 @@ impl Cma {
         settings: &Settings,
         stream: u64,
     ) -> Result<Cma, CmaError> {
+        space.validate()?;
         let n = space.dimension();
+        if point.len() != n {
+            return Err(CmaError::Length {
+                what: "the first point",
+                found: point.len(),
+                expected: n,
+            });
+        }
         if !(sigma.is_finite() && sigma > 0.0) {
             return Err(CmaError::Value {
                 what: "sigma".into(),

@@ -206,8 +206,12 @@ impl Search {
         };
         let told = costs.len() + again.len();
         let factor = noise.compare(&mut costs, again, self.space.dimension());
+        // longer steps are for the run that the noise was found in, not for the next one
+        let restart = self.restart;
         self.finish(costs, told)?;
-        self.run.grow_sigma(factor);
+        if self.restart == restart {
+            self.run.grow_sigma(factor);
+        }
         Ok(())
     }
 
@@ -225,6 +229,8 @@ impl Search {
         // a small run may spend half of what the last large one did
         let spent = self.bipop.is_small && self.run_evaluations > self.bipop.last_large / 2;
         let stop = match (self.run.stopped(), spent) {
+            // it is noise that makes steps longer and longer
+            (Some(Stop::TolUpX), _) if self.uncertainty().is_some_and(|u| u > 0.0) => Stop::Noise,
             (Some(stop), _) => stop,
             (None, true) => Stop::Stagnation,
             (None, false) => return Ok(()),

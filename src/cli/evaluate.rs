@@ -11,7 +11,7 @@ use super::print::{Failure, out};
 use super::run::stop_on_signal;
 use crate::files;
 use crate::names::nearest;
-use crate::optimize::study::{LoadedStudy, Seeds};
+use crate::optimize::study::{LoadedStudy, STUDY, Seeds};
 use crate::optimize::{Evaluator, Problem, Request};
 
 #[derive(Debug, Args)]
@@ -45,7 +45,7 @@ struct Report<'a> {
 pub(super) fn evaluate(arguments: &EvaluateArguments) -> Result<Verdict, Failure> {
     let stop = stop_on_signal();
     let loaded = match arguments.study.is_dir() {
-        true => LoadedStudy::of_folder(&arguments.study)?,
+        true => LoadedStudy::of_folder(&arguments.study, STUDY)?,
         false => LoadedStudy::read(&arguments.study)?,
     };
     let problem = loaded.problem()?;

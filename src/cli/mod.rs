@@ -15,6 +15,7 @@ mod progress;
 mod render;
 mod report;
 mod run;
+mod sweep;
 #[cfg(feature = "viewer")]
 mod view;
 
@@ -44,6 +45,8 @@ enum Command {
     Bench(bench::BenchArguments),
     /// Search for good parameters of an experiment by CMA-ES; may be killed and resumed at any time
     Optimize(optimize::OptimizeArguments),
+    /// Run an experiment over a grid or a random design of its parameters
+    Sweep(sweep::SweepArguments),
     /// Evaluate one vector of parameters of a study
     Evaluate(evaluate::EvaluateArguments),
     /// Write a page with the plots of one run, or of several compared
@@ -90,6 +93,7 @@ pub fn main() -> ExitCode {
         Command::Character(a) => character::character(a),
         Command::Bench(a) => bench::bench(a),
         Command::Optimize(a) => optimize::optimize(a),
+        Command::Sweep(a) => sweep::sweep(a),
         Command::Evaluate(a) => evaluate::evaluate(a),
         Command::Report(a) => report::report(a),
         #[cfg(feature = "viewer")]

@@ -11,7 +11,10 @@ use super::Verdict;
 use super::print::{Failure, note, out};
 use super::run::{run_experiment_into, stop_on_signal};
 use crate::optimize::ProblemError;
-use crate::optimize::study::{Claim, LoadedStudy, Options, ProblemFiles, Progress, Study, StudyError, StudySummary};
+use crate::optimize::study::{
+    Claim, LoadedStudy, Options, ProblemFiles, Progress, STUDY, Study, StudyError, StudySummary,
+};
+use crate::optimize::sweep::{SWEEP, points};
 
 #[derive(Debug, Args)]
 pub struct OptimizeArguments {
@@ -65,21 +68,21 @@ pub(super) fn optimize(arguments: &OptimizeArguments) -> Result<Verdict, Failure
     let claim = match (&arguments.resume, &arguments.study) {
         (Some(folder), _) => {
             // a folder that is none must not get a lock
-            LoadedStudy::of_folder(folder)?;
+            LoadedStudy::of_folder(folder, STUDY)?;
             Claim::lock(folder)?
         }
-        (None, Some(file)) => begin_folder(file, arguments.out.as_deref())?,
+        (None, Some(file)) => begin_folder(file, STUDY, arguments.out.as_deref(), Path::new("studies"))?,
         (None, None) => return Err(Failure::input("expected a study file, or --resume DIR")),
     };
     let folder = claim.path.clone();
     // from here on a study that begins and one that goes on are the same
-    let loaded = LoadedStudy::of_folder(&folder)?;
+    let loaded = LoadedStudy::of_folder(&folder, STUDY)?;
     let problem = loaded.problem()?;
     let mut setup = loaded.setup(&problem)?;
     setup.budget.evaluations = arguments.max_evaluations.or(setup.budget.evaluations);
     let function = loaded.function_bytes(&problem)?;
     let mut study = Study::begin(claim, &setup, &problem, &function)?;
-    if arguments.resume.is_some() {
+    if arguments.resume.is_some() && !arguments.quiet {
         note(format!("going on after {} evaluations", study.evaluations()));
     }
     let options = Options {
@@ -118,25 +121,28 @@ pub(super) fn optimize(arguments: &OptimizeArguments) -> Result<Verdict, Failure
     }
 }
 
-/// A folder with everything that the study is made of.
-fn begin_folder(file: &Path, out: Option<&Path>) -> Result<Claim, Failure> {
+/// A folder with everything that a study or sweep is made of; `name` is what its own file is called there.
+pub(super) fn begin_folder(file: &Path, name: &'static str, out: Option<&Path>, base: &Path) -> Result<Claim, Failure> {
     let loaded = LoadedStudy::read(file)?;
     let problem = loaded.problem()?;
-    loaded.setup(&problem)?;
-    let files = ProblemFiles::new(&loaded, &problem, "study.toml")?;
+    let setup = loaded.setup(&problem)?;
+    if name == SWEEP {
+        points(&loaded, &setup, &problem)?;
+    }
+    let files = ProblemFiles::new(&loaded, &problem, name)?;
     for warning in problem.warnings() {
         note(format!("warning: {warning}"));
     }
     let claim = match out {
         Some(path) => Claim::new(path)?,
-        None => Claim::numbered(Path::new("studies"), loaded.name())?,
+        None => Claim::numbered(base, loaded.name())?,
     };
     files.write(&claim.path)?;
     Ok(claim)
 }
 
 /// Tells how far a study is: a bar on a terminal, a line now and then otherwise.
-struct Display {
+pub(super) struct Display {
     bar: Option<ProgressBar>,
     quiet: bool,
     evaluations: Option<u64>,
@@ -146,7 +152,7 @@ struct Display {
 }
 
 impl Display {
-    fn new(quiet: bool, evaluations: Option<u64>, time_s: Option<f64>) -> Display {
+    pub fn new(quiet: bool, evaluations: Option<u64>, time_s: Option<f64>) -> Display {
         let bar = (std::io::stderr().is_terminal() && !quiet).then(|| {
             let bar = ProgressBar::new(1000);
             let style = ProgressStyle::with_template("{bar:30} {msg}");
@@ -163,7 +169,7 @@ impl Display {
         }
     }
 
-    fn show(&mut self, p: &Progress) {
+    pub fn show(&mut self, p: &Progress) {
         let pause = match self.bar {
             Some(_) => Duration::from_millis(100),
             None => Duration::from_secs(10),
@@ -182,14 +188,17 @@ impl Display {
             (a, b) => a.or(b),
         };
         let number = |v: Option<f64>| v.map_or("none yet".to_string(), |v| format!("{v:.6}"));
-        let mut text = format!(
-            "{} evaluations, generation {}: best {}, median {}, sigma {:.3}, {rate:.1}/s",
-            p.evaluations,
-            p.generation,
-            number(p.best),
-            number(p.median),
-            p.sigma
-        );
+        let mut text = match p.generation {
+            // a sweep has none
+            0 => format!("{} evaluations: best {}, {rate:.1}/s", p.evaluations, number(p.best)),
+            generation => format!(
+                "{} evaluations, generation {generation}: best {}, median {}, sigma {:.3}, {rate:.1}/s",
+                p.evaluations,
+                number(p.best),
+                number(p.median),
+                p.sigma
+            ),
+        };
         if p.failures > 0 {
             text += &format!(", {} failed", p.failures);
         }
@@ -208,19 +217,20 @@ impl Display {
         }
     }
 
-    fn finish(&self) {
+    pub fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
     }
 }
 
-fn print_summary(s: &StudySummary, folder: &Path) {
+pub(super) fn print_summary(s: &StudySummary, folder: &Path) {
     let row = |name: &str, value: String| out(format!("  {name:<14} {value}"));
-    out(format!(
-        "{}: {} evaluations in {} generations",
-        s.name, s.evaluations, s.generations
-    ));
+    let generations = match s.generations {
+        0 => String::new(),
+        n => format!(" in {n} generations"),
+    };
+    out(format!("{}: {} evaluations{generations}", s.name, s.evaluations));
     match (s.best_cost, s.best_evaluation) {
         (Some(cost), Some(number)) => {
             let how = if s.validated { ", a validated mean" } else { "" };

@@ -7,6 +7,7 @@ pub mod cma;
 mod evaluation;
 mod problem;
 pub mod study;
+pub mod sweep;
 
 pub use evaluation::{Evaluation, Evaluator, Outcome, Request};
 pub use problem::{FAILED, ParameterSpec, Paths, Place, Problem, ProblemError, ProblemSpec, Range, nine_digits};

@@ -75,6 +75,7 @@ pub struct Problem {
     folder: PathBuf,
     source_name: String,
     places: Vec<Place>,
+    of_spec: Vec<usize>,
     ranges: Vec<Range>,
     measures: Vec<String>,
     combine: CombineSpec,
@@ -137,6 +138,7 @@ impl Problem {
             folder,
             source_name: path.display().to_string(),
             places: Vec::new(),
+            of_spec: Vec::new(),
             ranges: Vec::new(),
             measures,
             combine,
@@ -182,6 +184,7 @@ impl Problem {
                     at(&format!("{key}.{name}"), e + &meant)
                 })?;
                 problem.places.push(place);
+                problem.of_spec.push(i);
                 problem.ranges.push(range);
             }
         }
@@ -212,6 +215,11 @@ impl Problem {
     /// What looks wrong with the experiment but can be run.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
+    }
+
+    /// For each parameter the table of the study file that it comes from.
+    pub fn of_spec(&self) -> &[usize] {
+        &self.of_spec
     }
 
     /// Files to copy beside an experiment's text, into the folder `inputs`.

@@ -9,7 +9,7 @@ use crate::experiment::file_name;
 use crate::files::write_atomic;
 use crate::optimize::problem::{Problem, ProblemError};
 
-pub(super) const STUDY: &str = "study.toml";
+pub const STUDY: &str = "study.toml";
 pub(super) const LOG: &str = "evaluations.csv";
 pub(super) const HISTORY: &str = "history.csv";
 pub(super) const CHECKPOINT: &str = "checkpoint";
@@ -136,13 +136,13 @@ impl LoadedStudy {
         Ok(bytes)
     }
 
-    /// The study of a folder that was made for it.
-    pub fn of_folder(path: &Path) -> Result<LoadedStudy, StudyError> {
-        let file = path.join(STUDY);
+    /// The study of a folder that was made for it, in its `study.toml` or `sweep.toml`.
+    pub fn of_folder(path: &Path, name: &'static str) -> Result<LoadedStudy, StudyError> {
+        let file = path.join(name);
         if !file.is_file() {
             return Err(StudyError::NoStudy {
                 path: path.to_path_buf(),
-                missing: STUDY,
+                missing: name,
             });
         }
         Ok(LoadedStudy::read(&file)?)

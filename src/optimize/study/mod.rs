@@ -23,8 +23,8 @@ mod spec;
 mod summary;
 
 pub use error::StudyError;
-pub use folder::{Claim, ProblemFiles, is_study};
-pub use log::{Row, Rows};
+pub use folder::{Claim, ProblemFiles, STUDY, is_study};
+pub use log::{Columns as RowsColumns, Row, Rows};
 pub use parallel::{Job, evaluate_all};
 pub use run::{Options, Progress, Study, Texts};
 pub use setup::{Budget, Coordinate, Seeds, StudySetup, Validation};
@@ -32,4 +32,5 @@ pub use spec::{
     BudgetSpec, DesignSpec, EarlyStopSpec, LoadedStudy, NoiseSpec, OptimizerSpec, SeedsSpec, StudySpec, SweepSpec,
     ValidationSpec,
 };
+pub(super) use summary::Counts;
 pub use summary::{Best, FailureCount, StudySummary};

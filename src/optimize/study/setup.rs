@@ -20,7 +20,11 @@ impl Coordinate {
     /// From a coordinate of the search (of a logarithmic parameter its logarithm) to the value that is evaluated and written: nine
     /// significant digits, within the bounds.
     pub fn value(&self, x: f64) -> f64 {
-        let value = if self.range.log { libm::exp(x) } else { x };
+        self.written(if self.range.log { libm::exp(x) } else { x })
+    }
+
+    /// A value as it is evaluated and written.
+    pub fn written(&self, value: f64) -> f64 {
         let value = match self.integer {
             true => value.round(),
             false => nine_digits(value),

@@ -33,7 +33,7 @@ const MOST_REASONS: usize = 100;
 
 /// How evaluations ended.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
-pub(super) struct Counts {
+pub struct Counts {
     outcomes: [u64; 5],
     reasons: BTreeMap<(u8, String), u64>,
 }
@@ -105,7 +105,7 @@ pub struct StudySummary {
 }
 
 impl StudySummary {
-    pub(super) fn new(
+    pub(in crate::optimize) fn new(
         name: &str,
         best: Option<&Best>,
         counts: &Counts,

@@ -138,7 +138,11 @@ pub fn figure_of(study: &Study) -> Made {
     let place = |value: f64| zero + 0.5 * bar_width * value;
     let halves = bar_width > 120.0;
     for (value, label) in [(-1.0, "−1"), (-0.5, "−0.5"), (0.0, "0"), (0.5, "0.5"), (1.0, "1")] {
-        let label = if halves || value != 0.5 && value != -0.5 { label } else { "" };
+        let label = if halves || value != 0.5 && value != -0.5 {
+            label
+        } else {
+            ""
+        };
         let ink = if value == 0.0 { Ink::Muted } else { Ink::Grid };
         let x = place(value);
         drawing.line(vec![[x, top], [x, top + side]], Stroke::solid(ink).width(0.8));

@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 use ambler::experiment::{LoadedSpec, Prepared, RunFolder, RunOptions, run};
-use ambler::report::{Dash, Figure, Ink, Mark, Report, ReportError};
+use ambler::report::{Anchor, Dash, Figure, Ink, Mark, Report, ReportError};
 
 /// A study as CMA-ES would make it, of a bowl whose bottom is at [`Artificial::optimum`].
 #[derive(Clone)]
@@ -161,7 +161,7 @@ impl Artificial {
                     let (cost, outcome, reason) = match random.below(40) {
                         0 if self.fails => (2e12, "diverged", "the velocity of a body is \"not finite\", or nearly"),
                         1 if self.fails => (2e12, "invalid", "gains <= 0"),
-                        2 if self.fails => (cost * 3.0 + 1.0, "fell", ""),
+                        2 if self.fails => (self.offset + 3.0 * square + 1.0, "fell", ""),
                         3 if self.fails => (cost + 1.0, "hopeless", ""),
                         _ => (cost, "completed", ""),
                     };
@@ -534,14 +534,27 @@ fn parameters_at_their_bounds_are_told() {
 fn correlated_parameters_are_seen_in_the_map() {
     let report = report("bowl");
     let correlation = figure(&report, "correlation");
-    let numbers: Vec<f64> = (texts(correlation).iter())
-        .filter(|t| t.trim_start_matches('−').starts_with(['0', '1']) && t.contains('.') && t.len() <= 4)
-        .filter_map(|t| t.replace('−', "-").parse().ok())
+    // the rows of the first three, read back from the picture, without the diagonal
+    let mut numbers: Vec<([f64; 2], f64)> = (correlation.drawing.marks.iter())
+        .filter_map(|m| match m {
+            Mark::Text {
+                at,
+                text,
+                anchor: Anchor::Middle,
+                upright: false,
+                ..
+            } => Some((*at, text.replace('−', "-").parse().ok()?)),
+            _ => None,
+        })
         .collect();
-    // rows without their diagonal, six numbers each; the second is pressed against its bound; two keys and the axis come apart
-    let first = &numbers[numbers.len() - 42 - 2..][..6];
-    assert!(numbers.len() >= 42, "{numbers:?}");
-    assert!(first.iter().any(|v| *v > 0.4), "{first:?}");
+    // the axis of the bars stands below the map
+    let lowest = numbers.iter().map(|n| n.0[1]).fold(0.0, f64::max);
+    numbers.retain(|n| n.0[1] < lowest - 1.0);
+    assert_eq!(numbers.len(), 7 * 6);
+    let together = numbers[1].1;
+    assert!(together > 0.4, "the first and the third: {numbers:?}");
+    // the map is symmetric
+    assert_eq!(numbers[2 * 6].1, together);
 }
 
 /// More parameters than can be read are reduced to those that matter, and the caption says so; the table has all.

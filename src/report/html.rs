@@ -24,6 +24,7 @@ svg { display: block; max-width: 100%; height: auto; font-family: 'DejaVu Sans',
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-size: 14px; } td, th { padding: 3px 14px 3px 0; text-align: left; vertical-align: top; }
 tr { border-bottom: 1px solid var(--grid); } thead tr { border-bottom: 2px solid var(--muted); }
+.scroll + .scroll { margin-top: 14px; } td.w { text-align: right; max-width: 210px; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; } td.m { color: var(--muted); }
 .verdict { display: inline-block; padding: 2px 10px; border-radius: 4px; border: 2px solid; font-weight: 600; margin: 6px 0 4px; }
 .good { border-color: var(--green); } .bad { border-color: var(--vermillion); }

@@ -62,7 +62,7 @@ impl Scale {
         let (first, last) = (libm::floor(range.low) as i32, libm::ceil(range.high) as i32);
         // labels for 1, 2, 5 if decades are few, for every so many decades if they are many
         let every = libm::ceil(decades / count.max(1.0)).max(1.0) as i32;
-        let fine = 3.0 * decades <= count + 1.0;
+        let fine = 3.0 * decades <= count;
         let mut ticks = Vec::new();
         for decade in first..=last {
             for factor in [1.0, 2.0, 5.0] {

@@ -63,13 +63,16 @@ pub fn figure_of(study: &Study) -> Made {
     let n = shown.len();
     let names: Vec<&str> = shown.iter().map(|i| study.parameters[*i].name.as_str()).collect();
     let size = if n > 40 { 9.0 } else { 11.0 };
+    let row_size = if n > 40 { 10.0 } else { 11.0 };
     let name_room = names
         .iter()
         .map(|name| font::width(name, size))
         .fold(40.0, f64::max)
         .min(190.0);
     let cell = ((WIDTH - name_room - BARS - 60.0) / n as f64).clamp(9.6, 34.0);
-    let side = cell * n as f64;
+    // rows high enough for their names
+    let row = cell.max(12.0);
+    let (side, down) = (cell * n as f64, row * n as f64);
     let (left, bar_left) = (name_room + 8.0, name_room + 8.0 + side + 34.0);
     let bar_width = BARS.min(WIDTH - RIGHT - bar_left);
 
@@ -91,15 +94,17 @@ pub fn figure_of(study: &Study) -> Made {
     ];
     let legend_room = legend_height(WIDTH - RIGHT - 10.0, &keys);
     let top = legend_room + 12.0;
-    let mut drawing = Drawing::new(WIDTH, top + side + name_room + 16.0);
+    let mut drawing = Drawing::new(WIDTH, top + down + name_room + 16.0);
     legend(&mut drawing, [10.0, 2.0], WIDTH - RIGHT, &keys);
 
     let at = |i: usize| i as f64 * cell;
     for (i, name) in names.iter().enumerate() {
-        let name = font::fitted_end(name, size, name_room);
-        let middle = at(i) + 0.5 * cell + 0.36 * size;
-        drawing.text_of_size([left - 5.0, top + middle], name.clone(), size, Ink::Text, Anchor::End);
-        drawing.upright_text_of_size([left + middle, top + side + 6.0], name, size, Ink::Text, Anchor::End);
+        let middle = top + (i as f64 + 0.5) * row + 0.36 * row_size;
+        let fitted = font::fitted_end(name, row_size, name_room);
+        drawing.text_of_size([left - 5.0, middle], fitted, row_size, Ink::Text, Anchor::End);
+        let fitted = font::fitted_end(name, size, name_room);
+        let foot = [left + at(i) + 0.5 * cell + 0.36 * size, top + down + 6.0];
+        drawing.upright_text_of_size(foot, fitted, size, Ink::Text, Anchor::End);
     }
     let mut unknown = false;
     for i in 0..n {
@@ -110,16 +115,16 @@ pub fn figure_of(study: &Study) -> Made {
                 rank::pearson(&columns[i], &columns[j])
             };
             unknown |= value.is_nan();
-            let corner = [left + at(j), top + at(i)];
+            let corner = [left + at(j), top + i as f64 * row];
             // neutral on the diagonal, where it says nothing
             match i == j {
-                true => drawing.rect(corner, [cell, cell], Ink::Grid, 1.0),
-                false if value.is_finite() => colored(&mut drawing, corner, [cell, cell], value),
+                true => drawing.rect(corner, [cell, row], Ink::Grid, 1.0),
+                false if value.is_finite() => colored(&mut drawing, corner, [cell, row], value),
                 false => {}
             }
             if n <= WITH_NUMBERS && i != j && value.is_finite() {
                 let text = super::super::axes::signed(format!("{value:.1}"));
-                let at = [corner[0] + 0.5 * cell, corner[1] + 0.5 * cell + 4.0];
+                let at = [corner[0] + 0.5 * cell, corner[1] + 0.5 * row + 4.0];
                 drawing.text(at, text, Ink::Text, Anchor::Middle);
             }
         }
@@ -127,8 +132,8 @@ pub fn figure_of(study: &Study) -> Made {
     let edge = vec![
         [left, top],
         [left + side, top],
-        [left + side, top + side],
-        [left, top + side],
+        [left + side, top + down],
+        [left, top + down],
         [left, top],
     ];
     drawing.line(edge, Stroke::solid(Ink::Muted).width(0.8));
@@ -145,9 +150,9 @@ pub fn figure_of(study: &Study) -> Made {
         };
         let ink = if value == 0.0 { Ink::Muted } else { Ink::Grid };
         let x = place(value);
-        drawing.line(vec![[x, top], [x, top + side]], Stroke::solid(ink).width(0.8));
+        drawing.line(vec![[x, top], [x, top + down]], Stroke::solid(ink).width(0.8));
         if !label.is_empty() {
-            drawing.text([x, top + side + 14.0], label, Ink::Text, Anchor::Middle);
+            drawing.text([x, top + down + 14.0], label, Ink::Text, Anchor::Middle);
         }
     }
     for (i, index) in shown.iter().enumerate() {
@@ -155,8 +160,8 @@ pub fn figure_of(study: &Study) -> Made {
             let value = ranks[*index];
             if value.is_finite() {
                 let (from, to) = (zero.min(place(value)), zero.max(place(value)));
-                let height = 0.36 * cell.min(24.0);
-                let middle = top + at(i) + 0.5 * cell;
+                let height = 0.36 * row.min(24.0);
+                let middle = top + (i as f64 + 0.5) * row;
                 let y = if k == 0 { middle - height } else { middle };
                 let opacity = if k == 0 { 0.75 } else { 1.0 };
                 drawing.rect([from, y], [(to - from).max(0.6), height], ink, opacity);
@@ -167,8 +172,8 @@ pub fn figure_of(study: &Study) -> Made {
     let noise = 2.0 / (better.len() as f64).sqrt();
     let mut caption = format!(
         "Squares: Pearson's correlation between parameters{} over the better half of the last third of the candidates that were judged \
-         whole ({} of {}), that is, along which combinations the search still moved. Values below {:.2} in magnitude are to be expected \
-         by chance. Bars: Spearman's rank correlation of each parameter with the cost, over all {} judged candidates and over their last \
+         whole ({} of {}), that is, along which combinations the search still moved. Even between \
+         independent parameters values up to ±{:.2} are to be expected. Bars: Spearman's rank correlation of each parameter with the cost, over all {} judged candidates and over their last \
          third; to the right: larger values cost more.",
         match study.parameters.iter().any(|p| p.log) {
             true => " (or their logarithms, where those are searched)",

@@ -101,7 +101,7 @@ pub fn restart_key() -> Key {
 pub fn frame(drawing: &mut Drawing, panel: &Panel, scales: [Scale; 2], x_labels: bool) {
     let room = if panel.width > 400.0 { 80.0 } else { 55.0 };
     let x = scales[0].ticks(panel.x, (panel.width / room).max(2.0));
-    let y = scales[1].ticks(panel.y, (panel.height / 22.0).clamp(2.0, 6.0));
+    let y = scales[1].ticks(panel.y, (panel.height / 30.0).clamp(3.0, 10.0));
     panel.frame_with(drawing, apart(panel, x), y, x_labels);
 }
 

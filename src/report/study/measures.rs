@@ -85,8 +85,11 @@ pub fn figure_of(study: &Study) -> Made {
         let (dots, left_out) = thinned(&dots, most);
         any_thinned |= left_out;
         grid.drawing.dots(dots, 1.3, Ink::Sky, 0.8);
-        if let Some((row, false)) = study.best
-            && scale.place(values[row]).is_finite()
+        // a validated one may lie beside the candidates
+        let shown = |range: super::super::axes::Range, place: f64| (0.0..=1.0).contains(&range.share(place));
+        if let Some((row, _)) = study.best
+            && shown(panel.x, scale.place(values[row]))
+            && shown(panel.y, cost_scale.place(e.cost[row]))
         {
             grid.drawing.dot(at(&row), 3.5, Ink::Text);
         }

@@ -1,6 +1,6 @@
 //! How evaluations ended.
 
-use super::super::axes::Range;
+use super::super::axes::{Range, event};
 use super::super::drawing::Ink;
 use super::super::scale::Scale;
 use super::evaluations::Evaluations;
@@ -100,6 +100,10 @@ pub fn figure_of(study: &Study) -> Made {
             drawing.rect(corner, [(width - gap).max(0.3), other[1] - corner[1]], ink, opacity);
             below += share;
         }
+    }
+    // once more, above the columns
+    for restart in &restarts {
+        event(&mut drawing, panel, *restart, Ink::Text);
     }
     let caption = format!(
         "How the rollouts of the candidates ended; of several rollouts of a candidate the worst counts. Each column is {}. Hopeless: \

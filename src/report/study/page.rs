@@ -232,13 +232,13 @@ fn measure_table(out: &mut String, study: &Study) {
     out.push_str(TABLE_END);
 }
 
-fn outcome_table(out: &mut String, study: &Study) {
+fn outcome_table(out: &mut String, study: &Study, things: &str) {
     let e = &study.evaluations;
     if e.len() == 0 {
         return;
     }
     out.push_str("<h2 id=\"failures\">How evaluations ended</h2>\n");
-    head(out, &[("outcome", false), ("candidates", true), ("share", true)]);
+    head(out, &[("outcome", false), (things, true), ("share", true)]);
     let counts = counts(e);
     let all: usize = counts.iter().map(|c| c.1).sum();
     for (outcome, count) in counts.iter().filter(|c| c.1 > 0) {
@@ -290,7 +290,7 @@ fn single(report: &Report, study: &Study) -> String {
     two_columns(&mut out, &rows);
     parameter_table(&mut out, study);
     measure_table(&mut out, study);
-    outcome_table(&mut out, study);
+    outcome_table(&mut out, study, "candidates");
     figure_list(&mut out, report.figures());
     not_shown(&mut out, report, 1);
     if !study.text.is_empty() {
@@ -353,6 +353,8 @@ fn result_table(out: &mut String, studies: &[Study]) {
         for (i, value) in values.iter().enumerate() {
             let value = escape(value);
             let _ = match bold == Some(i) {
+                // long words may be broken, numbers not
+                false if value.len() > 24 => write!(out, "<td class=\"w\">{value}</td>"),
                 true => write!(out, "<td class=\"n\"><strong>{value}</strong></td>"),
                 false => write!(out, "<td class=\"n\">{value}</td>"),
             };
@@ -498,7 +500,7 @@ pub fn sweep_page(report: &Report, sweep: &Study) -> String {
         }
         out.push_str(TABLE_END);
     }
-    outcome_table(&mut out, sweep);
+    outcome_table(&mut out, sweep, "points");
     figure_list(&mut out, report.figures());
     not_shown(&mut out, report, 1);
     if !sweep.text.is_empty() {

@@ -13,7 +13,7 @@ use super::{Collected, Made, Study, shown_parameters};
 /// Measures that get curves or maps; more are in the table.
 const MOST_MEASURES: usize = 12;
 /// Opacity of the smallest value of a map.
-const FULL: f64 = 0.9;
+const FULL: f64 = 0.8;
 
 /// Every figure of a sweep, and those that cannot be made.
 pub fn figures(sweep: &Study) -> (Vec<Figure>, Vec<Missing>) {
@@ -327,22 +327,22 @@ fn color_bar(
     opacity: impl Fn(f64) -> f64,
 ) {
     const STEPS: usize = 40;
-    let height = panel.height.min(240.0);
+    // whole pixels, so that steps have no seams
+    let step = (panel.height.min(260.0) / STEPS as f64).floor();
     let range = match high > low {
         true => Range { low, high },
         false => tight,
     };
     let bar = Panel {
         left: panel.right() + 70.0,
-        top: panel.top + 18.0,
+        top: (panel.top + 18.0).round(),
         width: 16.0,
-        height: height - 18.0,
+        height: step * STEPS as f64,
         x: Range { low: 0.0, high: 1.0 },
         y: range,
     };
     for i in 0..STEPS {
         let share = (i as f64 + 0.5) / STEPS as f64;
-        let step = bar.height / STEPS as f64;
         let top = bar.bottom() - (i + 1) as f64 * step;
         drawing.rect([bar.left, top], [bar.width, step], Ink::Blue, opacity(share));
     }
@@ -356,8 +356,8 @@ fn color_bar(
             drawing.text([bar.left - 6.0, y + 4.0], label, Ink::Text, Anchor::End);
         }
     }
-    let title = font::fitted_end(name, SMALL, WIDTH - panel.right() - 12.0);
-    drawing.text([WIDTH - 4.0, panel.top + 4.0], title, Ink::Text, Anchor::End);
+    let title = font::fitted_end(name, SMALL, WIDTH - panel.right() - 24.0);
+    drawing.text([panel.right() + 20.0, panel.top + 4.0], title, Ink::Text, Anchor::Start);
 }
 
 /// Cost over each of several parameters.

@@ -259,7 +259,7 @@ impl Study {
             return ("without a summary: killed, or still going".into(), false);
         };
         let words = match word {
-            "evaluations" => "ended: the evaluations of its budget are spent",
+            "evaluations" | "budget" => "ended: the evaluations of its budget are spent",
             "time" => "ended: the time of its budget is spent",
             "target" => "ended: the target was reached",
             "interrupt" => return ("interrupted; it can be resumed".into(), false),

@@ -6,6 +6,7 @@
 pub mod cma;
 mod evaluation;
 mod problem;
+pub mod spacetime;
 pub mod study;
 pub mod sweep;
 

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::error::StudyError;
 use super::spec::{LoadedStudy, StudySpec};
@@ -18,6 +19,8 @@ pub(super) const DIARY: &str = "study.log";
 const EXPERIMENT: &str = "experiment.toml";
 const INPUTS: &str = "inputs";
 const LOCK: &str = ".lock";
+/// How often a lock is tried, 20 ms apart.
+const PATIENCE: usize = 50;
 
 /// Whether a folder is that of a study, begun at least.
 pub fn is_study(path: &Path) -> bool {
@@ -64,15 +67,21 @@ impl Claim {
             .write(true)
             .open(&file)
             .map_err(StudyError::io("write to", &file))?;
-        // the system takes the lock from a process that ends, however it ends
-        match lock.try_lock() {
-            Ok(()) => Ok(Claim {
-                path: path.to_path_buf(),
-                _lock: lock,
-            }),
-            Err(std::fs::TryLockError::WouldBlock) => Err(StudyError::Locked(path.to_path_buf())),
-            Err(std::fs::TryLockError::Error(error)) => Err(StudyError::io("lock", &file)(error)),
+        // the system takes the lock from a process that ends, however it ends; a process that is just being started by this one holds
+        // it for a moment too
+        for _ in 0..PATIENCE {
+            match lock.try_lock() {
+                Ok(()) => {
+                    return Ok(Claim {
+                        path: path.to_path_buf(),
+                        _lock: lock,
+                    });
+                }
+                Err(std::fs::TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(20)),
+                Err(std::fs::TryLockError::Error(error)) => return Err(StudyError::io("lock", &file)(error)),
+            }
         }
+        Err(StudyError::Locked(path.to_path_buf()))
     }
 }
 

@@ -106,6 +106,7 @@ fn setup(n: usize, evaluations: u64) -> StudySetup {
         budget: Budget {
             evaluations: Some(evaluations),
             time_s: None,
+            target: None,
         },
     }
 }
@@ -312,6 +313,7 @@ fn a_time_budget_ends_after_a_generation() {
     setup.budget = Budget {
         evaluations: None,
         time_s: Some(0.05),
+        target: None,
     };
     let bowl = Bowl {
         sleep: Duration::from_millis(4),

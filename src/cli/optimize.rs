@@ -71,17 +71,29 @@ pub(super) fn optimize(arguments: &OptimizeArguments) -> Result<Verdict, Failure
             LoadedStudy::of_folder(folder, STUDY)?;
             Claim::lock(folder)?
         }
-        (None, Some(file)) => begin_folder(file, STUDY, arguments.out.as_deref(), Path::new("studies"))?,
+        (None, Some(file)) => {
+            let most = arguments.max_evaluations;
+            begin_folder(file, STUDY, arguments.out.as_deref(), Path::new("studies"), most)?
+        }
         (None, None) => return Err(Failure::input("expected a study file, or --resume DIR")),
     };
     let folder = claim.path.clone();
     // from here on a study that begins and one that goes on are the same
-    let loaded = LoadedStudy::of_folder(&folder, STUDY)?;
+    let mut loaded = LoadedStudy::of_folder(&folder, STUDY)?;
     let problem = loaded.problem()?;
     let mut setup = loaded.setup(&problem)?;
     setup.budget.evaluations = arguments.max_evaluations.or(setup.budget.evaluations);
     let function = loaded.function_bytes(&problem)?;
     let mut study = Study::begin(claim, &setup, &problem, &function)?;
+    if let Some(most) = arguments.max_evaluations {
+        let known = study.evaluations();
+        if loaded.spec.budget.evaluations != Some(most) && most <= known {
+            return Err(Failure::input(format!(
+                "--max-evaluations is {most}, and the study has made {known} already; expected more"
+            )));
+        }
+        loaded.extend(&folder, most)?;
+    }
     if arguments.resume.is_some() && !arguments.quiet {
         note(format!("going on after {} evaluations", study.evaluations()));
     }
@@ -89,11 +101,19 @@ pub(super) fn optimize(arguments: &OptimizeArguments) -> Result<Verdict, Failure
         jobs: arguments.jobs.map(usize::from),
         stop: Some(stop),
         texts: Some(&problem),
+        ..Options::default()
     };
     let mut display = Display::new(arguments.quiet, setup.budget.evaluations, setup.budget.time_s);
-    let summary = study.run(&problem, &options, &mut |progress| display.show(progress));
+    let mut made = 0;
+    let summary = study.run(&problem, &options, &mut |progress| {
+        made = progress.made;
+        display.show(progress);
+    });
     display.finish();
     let summary = summary?;
+    if made == 0 && summary.stopped_by == "budget" {
+        note("this study had ended; --max-evaluations with a larger number lets it go on");
+    }
     let best_ran = summary.best_cost.is_some() && summary.stopped_by != "interrupt";
     if best_ran {
         run_experiment_into(&folder.join("best.toml"), &folder.join("best"))?;
@@ -121,9 +141,16 @@ pub(super) fn optimize(arguments: &OptimizeArguments) -> Result<Verdict, Failure
     }
 }
 
-/// A folder with everything that a study or sweep is made of; `name` is what its own file is called there.
-pub(super) fn begin_folder(file: &Path, name: &'static str, out: Option<&Path>, base: &Path) -> Result<Claim, Failure> {
-    let loaded = LoadedStudy::read(file)?;
+/// A folder with everything that a study or sweep is made of; `name` is what its own file is called there, `most` replaces the budget.
+pub(super) fn begin_folder(
+    file: &Path,
+    name: &'static str,
+    out: Option<&Path>,
+    base: &Path,
+    most: Option<u64>,
+) -> Result<Claim, Failure> {
+    let mut loaded = LoadedStudy::read(file)?;
+    loaded.spec.budget.evaluations = most.or(loaded.spec.budget.evaluations);
     let problem = loaded.problem()?;
     let setup = loaded.setup(&problem)?;
     if name == SWEEP {

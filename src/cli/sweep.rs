@@ -41,7 +41,7 @@ pub(super) fn sweep(arguments: &SweepArguments) -> Result<Verdict, Failure> {
             LoadedStudy::of_folder(folder, SWEEP)?;
             Claim::lock(folder)?
         }
-        (None, Some(file)) => begin_folder(file, SWEEP, arguments.out.as_deref(), Path::new("sweeps"))?,
+        (None, Some(file)) => begin_folder(file, SWEEP, arguments.out.as_deref(), Path::new("sweeps"), None)?,
         (None, None) => return Err(Failure::input("expected a study file with [sweep], or --resume DIR")),
     };
     let loaded = LoadedStudy::of_folder(&claim.path, SWEEP)?;

@@ -245,9 +245,10 @@ impl Sweep {
             })
             .collect();
         let mut error = None;
+        let measures = self.measures.len();
         let rows = &mut self.rows;
         let whole = evaluate_all(&jobs, problem, &pool, stop, &mut |i, evaluation| {
-            let row = Row::new(key(first + i), evaluation, jobs[i].parameters.clone());
+            let row = Row::new(key(first + i), evaluation, jobs[i].parameters.clone(), measures);
             if let Err(e) = rows.push(&row) {
                 error = Some(e);
                 return false;

@@ -15,6 +15,9 @@ pub enum StudyError {
     Problem(#[from] ProblemError),
     #[error("the search cannot begin: {0}")]
     Search(#[from] CmaError),
+    /// Parameters that cannot be searched.
+    #[error("the study cannot begin: {0}")]
+    Setup(String),
     /// A file cannot be read or written: a full disk, a folder that may not be written to.
     #[error("cannot {doing} {}: {error}", path.display())]
     Io {
@@ -29,10 +32,10 @@ pub enum StudyError {
     #[error("another process is working in {}; wait for it or stop it", .0.display())]
     Locked(PathBuf),
     /// The checkpoint is none, or cut short, or changed.
-    #[error("{}: {problem}; put an intact copy in its place, or begin the study again in another folder", path.display())]
+    #[error("{}: {problem}; put an intact copy in its place, or remove it: the study is then worked out again from its log", path.display())]
     Corrupt { path: PathBuf, problem: String },
     /// The study is another one now.
-    #[error("{}: the study has been edited since it began ({what}); undo that, or begin a new study in another folder", path.display())]
+    #[error("{}: it belongs to another study, or the study has been edited since it began: {what} differ; undo that, or begin a new study in another folder", path.display())]
     Edited { path: PathBuf, what: String },
     /// The log and the checkpoint do not belong together.
     #[error("{}:{line}: {problem}; the log does not belong to the checkpoint beside it", path.display())]

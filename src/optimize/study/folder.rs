@@ -1,8 +1,7 @@
 //! The folder of a study: its lock, and the files that say what the study is.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use super::error::StudyError;
 use super::spec::{LoadedStudy, StudySpec};
@@ -19,8 +18,6 @@ pub(super) const DIARY: &str = "study.log";
 const EXPERIMENT: &str = "experiment.toml";
 const INPUTS: &str = "inputs";
 const LOCK: &str = ".lock";
-/// How often a lock is tried, 20 ms apart.
-const PATIENCE: usize = 50;
 
 /// Whether a folder is that of a study, begun at least.
 pub fn is_study(path: &Path) -> bool {
@@ -34,14 +31,28 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// Makes the folder, which must not hold anything.
+    /// Makes the folder, which must not hold anything but what a study leaves that was killed before it had begun.
     pub fn new(path: &Path) -> Result<Claim, StudyError> {
         std::fs::create_dir_all(path).map_err(StudyError::io("make the folder", path))?;
-        let mut entries = std::fs::read_dir(path).map_err(StudyError::io("read the folder", path))?;
-        if entries.any(|e| e.is_ok_and(|e| e.file_name() != LOCK)) {
+        let names = names(path)?;
+        // `study.toml` is the last of its files
+        let left = |name: &String| [LOCK, EXPERIMENT, INPUTS].contains(&name.as_str()) || name.starts_with(".tmp");
+        let killed = names.iter().any(|n| n == LOCK) && names.iter().all(left);
+        if !names.is_empty() && !killed {
             return Err(StudyError::NotEmpty(path.to_path_buf()));
         }
-        Claim::lock(path)
+        let claim = Claim::lock(path)?;
+        claim.tidy();
+        Ok(claim)
+    }
+
+    /// Removes files that a killed process was writing. They disturb nobody, so it may fail.
+    pub(super) fn tidy(&self) {
+        for name in names(&self.path).unwrap_or_default() {
+            if name.starts_with(".tmp") {
+                let _ = std::fs::remove_file(self.path.join(name));
+            }
+        }
     }
 
     /// A new folder `base/<name>-<n>` with the first `n` from 1 that is free.
@@ -67,22 +78,35 @@ impl Claim {
             .write(true)
             .open(&file)
             .map_err(StudyError::io("write to", &file))?;
-        // the system takes the lock from a process that ends, however it ends; a process that is just being started by this one holds
-        // it for a moment too
-        for _ in 0..PATIENCE {
+        // the system takes the lock from a process that ends, however it ends; a process that this one has just begun holds it too,
+        // for the moment until it is another program
+        let mut patience = 20;
+        loop {
             match lock.try_lock() {
-                Ok(()) => {
-                    return Ok(Claim {
-                        path: path.to_path_buf(),
-                        _lock: lock,
-                    });
+                Err(TryLockError::WouldBlock) if patience > 0 => {
+                    patience -= 1;
+                    std::thread::sleep(std::time::Duration::from_millis(10));
                 }
-                Err(std::fs::TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(20)),
-                Err(std::fs::TryLockError::Error(error)) => return Err(StudyError::io("lock", &file)(error)),
+                Err(TryLockError::WouldBlock) => return Err(StudyError::Locked(path.to_path_buf())),
+                // where there are no locks, whoever works in a folder twice is not told
+                Err(TryLockError::Error(e)) if e.kind() == std::io::ErrorKind::Unsupported => break,
+                Err(TryLockError::Error(error)) => return Err(StudyError::io("lock", &file)(error)),
+                Ok(()) => break,
             }
         }
-        Err(StudyError::Locked(path.to_path_buf()))
+        Ok(Claim {
+            path: path.to_path_buf(),
+            _lock: lock,
+        })
     }
+}
+
+fn names(path: &Path) -> Result<Vec<String>, StudyError> {
+    let read = || StudyError::io("read the folder", path);
+    std::fs::read_dir(path)
+        .map_err(read())?
+        .map(|entry| Ok(entry.map_err(read())?.file_name().to_string_lossy().into_owned()))
+        .collect()
 }
 
 /// Files that make a folder independent of where the study came from: the study, its experiment, and copies of what that names.
@@ -108,12 +132,7 @@ impl ProblemFiles {
             combine: None,
             ..study.spec.clone()
         };
-        let text = toml::to_string(&spec).map_err(ProblemError::from)?;
-        let text = format!(
-            "# Everything that this study was begun with; its experiment and inputs are beside it.\n# Written by ambler {}.\n\n{text}",
-            env!("CARGO_PKG_VERSION")
-        );
-        files.push((file.into(), text.into_bytes()));
+        files.push((file.into(), study_text(&spec)?.into_bytes()));
         Ok(ProblemFiles { files })
     }
 
@@ -130,7 +149,27 @@ impl ProblemFiles {
     }
 }
 
+/// The study file of a folder.
+fn study_text(spec: &StudySpec) -> Result<String, StudyError> {
+    let text = toml::to_string(spec).map_err(ProblemError::from)?;
+    Ok(format!(
+        "# Everything that this study was begun with; its experiment and inputs are beside it.\n# Written by ambler {}.\n\n{text}",
+        env!("CARGO_PKG_VERSION")
+    ))
+}
+
 impl LoadedStudy {
+    /// Gives the study in `folder`, which must be claimed, another budget of evaluations: it is then the one that it would have been
+    /// with that budget from the beginning.
+    pub fn extend(&mut self, folder: &Path, evaluations: u64) -> Result<(), StudyError> {
+        if self.spec.budget.evaluations == Some(evaluations) {
+            return Ok(());
+        }
+        self.spec.budget.evaluations = Some(evaluations);
+        let text = study_text(&self.spec)?;
+        Ok(write_atomic(&folder.join(STUDY), text.as_bytes()).map_err(ProblemError::from)?)
+    }
+
     /// What the function of a study's folder is made of: if a byte of it changes, the function is another one. The budget is no part of
     /// it.
     pub fn function_bytes(&self, problem: &Problem) -> Result<Vec<u8>, StudyError> {

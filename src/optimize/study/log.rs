@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::StudyError;
 use crate::optimize::evaluation::{Evaluation, Outcome};
-use crate::optimize::problem::nine_digits;
+use crate::optimize::problem::{FAILED, nine_digits};
 
 /// Columns that every evaluation has.
 const COMMON: [&str; 4] = ["cost", "outcome", "reason", "simulated_s"];
@@ -21,18 +21,28 @@ pub struct Row {
 }
 
 impl Row {
-    /// With the reason on one line, and measures to nine digits: what goes on from a row is the same whether it was read or not.
-    pub fn new(keys: Vec<String>, evaluation: Evaluation, parameters: Vec<f64>) -> Row {
+    /// As it can be written, so that what goes on from a row is the same whether it was read or not: measures to nine digits and as
+    /// many as there are names for, a finite cost, a reason on one line.
+    pub fn new(keys: Vec<String>, mut evaluation: Evaluation, parameters: Vec<f64>, measures: usize) -> Row {
+        evaluation.measures.resize(measures, f64::NAN);
+        for measure in &mut evaluation.measures {
+            *measure = nine_digits(*measure);
+        }
+        evaluation.simulated_s = nine_digits(evaluation.simulated_s);
+        if !evaluation.cost.is_finite() {
+            evaluation = Evaluation {
+                cost: FAILED,
+                outcome: Outcome::Invalid,
+                reason: Some("the cost is no finite number".into()),
+                ..evaluation
+            };
+        }
+        evaluation.reason = (evaluation.reason)
+            .map(|r| r.replace(['\n', '\r'], " "))
+            .filter(|r| !r.is_empty());
         Row {
             keys,
-            evaluation: Evaluation {
-                measures: evaluation.measures.iter().map(|m| nine_digits(*m)).collect(),
-                reason: (evaluation.reason)
-                    .map(|r| r.replace(['\n', '\r'], " "))
-                    .filter(|r| !r.is_empty()),
-                simulated_s: nine_digits(evaluation.simulated_s),
-                ..evaluation
-            },
+            evaluation,
             parameters,
         }
     }
@@ -69,7 +79,7 @@ impl Columns {
     }
 
     /// A line of a CSV file.
-    fn line(fields: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Vec<u8> {
+    pub(super) fn line(fields: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Vec<u8> {
         let mut writer = csv::Writer::from_writer(Vec::new());
         // writing to memory does not fail
         let _ = writer.write_record(fields);
@@ -143,14 +153,51 @@ pub struct Mark {
     pub crc: u32,
 }
 
+/// Bytes of a file that are read at a time.
+const BLOCK: usize = 1 << 16;
+
+/// Reads what `mark` says was written, which must still be there.
+pub(super) fn skip_known(reader: &mut impl Read, path: &Path, mark: Mark) -> Result<(), StudyError> {
+    let problem = |line: u64, problem: String| StudyError::Log {
+        path: path.to_path_buf(),
+        line,
+        problem,
+    };
+    let mut found = Mark::default();
+    let mut block = vec![0; BLOCK];
+    while found.bytes < mark.bytes {
+        let most = BLOCK.min(usize::try_from(mark.bytes - found.bytes).unwrap_or(BLOCK));
+        let count = reader.read(&mut block[..most]).map_err(StudyError::io("read", path))?;
+        if count == 0 {
+            let message = format!("the file ends after {} of {} bytes", found.bytes, mark.bytes);
+            return Err(problem(found.lines, message));
+        }
+        found = found.after(&block[..count]);
+    }
+    match found == mark {
+        true => Ok(()),
+        false => Err(problem(mark.lines, "rows up to here have been changed".into())),
+    }
+}
+
+/// Opens a file whose content is read and added to. Devices are refused: they may have no end.
+pub(super) fn open_file(path: &Path) -> Result<File, StudyError> {
+    let read = || StudyError::io("read", path);
+    if !std::fs::metadata(path).map_err(read())?.is_file() {
+        return Err(read()(std::io::Error::other("it is no regular file")));
+    }
+    let opened = File::options().read(true).write(true).open(path);
+    opened.map_err(StudyError::io("write to", path))
+}
+
 /// A log that is open: rows that were there before it was opened are read, then new ones are written.
 pub struct Rows {
     path: PathBuf,
     file: File,
     columns: Columns,
     mark: Mark,
-    /// Rows beyond the mark that were there when it was opened, in order, each with its bytes.
-    waiting: std::collections::VecDeque<(Row, Vec<u8>)>,
+    /// The rows behind the mark that were there when it was opened. They are read one by one: there may be very many.
+    waiting: Option<BufReader<File>>,
 }
 
 impl Rows {
@@ -168,11 +215,12 @@ impl Rows {
             file,
             columns,
             mark: Mark::default().after(&header),
-            waiting: Default::default(),
+            waiting: None,
         })
     }
 
-    /// A log that exists, accounted for up to `mark` (its header, if there is none). A last row without its end is cut off.
+    /// A log that exists, accounted for up to `mark` (its header, if there is none). All of it is looked at, and nothing
+    /// changed yet but a header that was never finished.
     pub fn open(path: &Path, columns: Columns, mark: Option<Mark>) -> Result<Rows, StudyError> {
         let read = || StudyError::io("read", path);
         let header = columns.header();
@@ -181,71 +229,54 @@ impl Rows {
             line,
             problem,
         };
-        let file = File::options().read(true).write(true).open(path).map_err(read())?;
-        let mut reader = BufReader::new(file);
-        let mark = match mark {
-            Some(mark) => {
-                let mut found = Mark::default();
-                let mut rest = mark.bytes;
-                let mut chunk = vec![0; 1 << 16];
-                while rest > 0 {
-                    let most = chunk.len().min(rest as usize);
-                    let count = reader.read(&mut chunk[..most]).map_err(read())?;
-                    if count == 0 {
-                        let message = format!("the file ends after {} of {} bytes", mark.bytes - rest, mark.bytes);
-                        return Err(problem(found.lines, message));
-                    }
-                    found = found.after(&chunk[..count]);
-                    rest -= count as u64;
-                }
-                if found != mark {
-                    return Err(problem(mark.lines, "rows up to here have been changed".into()));
-                }
-                mark
-            }
-            None => {
-                let mut found = Vec::new();
-                (&mut reader)
-                    .take(header.len() as u64)
-                    .read_to_end(&mut found)
-                    .map_err(read())?;
-                if !header.starts_with(&found) {
-                    return Err(problem(1, "the columns are others".into()));
-                }
-                if found != header {
-                    // the process ended while it wrote the header
-                    drop(reader);
-                    std::fs::remove_file(path).map_err(StudyError::io("remove", path))?;
-                    return Rows::create(path, columns);
-                }
-                Mark::default().after(&header)
-            }
-        };
-        let mut waiting = std::collections::VecDeque::new();
-        let mut end = mark.bytes;
+        let file = open_file(path)?;
+        let mut reader = BufReader::with_capacity(BLOCK, File::open(path).map_err(read())?);
+        let mut found = Vec::new();
+        let length = header.len() as u64;
+        (&mut reader).take(length).read_to_end(&mut found).map_err(read())?;
+        if !header.starts_with(&found) {
+            return Err(problem(1, "the columns are others".into()));
+        }
+        if found != header && mark.is_none() {
+            // the process ended while it wrote the header
+            drop((reader, file));
+            std::fs::remove_file(path).map_err(StudyError::io("remove", path))?;
+            return Rows::create(path, columns);
+        }
+        let mark = mark.unwrap_or(Mark::default().after(&header));
+        reader.seek(SeekFrom::Start(0)).map_err(read())?;
+        skip_known(&mut reader, path, mark)?;
         let mut line_number = mark.lines;
+        let mut line = Vec::new();
         loop {
-            let mut line = Vec::new();
+            line.clear();
             reader.read_until(b'\n', &mut line).map_err(read())?;
             // a row without its end was being written when the process ended
             if line.last() != Some(&b'\n') {
                 break;
             }
             line_number += 1;
-            let row = columns.parse(&line).map_err(|e| problem(line_number, e))?;
-            end += line.len() as u64;
-            waiting.push_back((row, line));
+            columns.parse(&line).map_err(|e| problem(line_number, e))?;
         }
-        let mut file = reader.into_inner();
-        file.set_len(end).map_err(StudyError::io("write to", path))?;
-        file.seek(SeekFrom::Start(end)).map_err(read())?;
-        Ok(Rows {
+        let mut rows = Rows {
             path: path.to_path_buf(),
             file,
             columns,
             mark,
-            waiting,
-        })
+            waiting: None,
+        };
+        rows.rewind(mark)?;
+        Ok(rows)
+    }
+
+    /// Goes back to `mark`: the rows behind it are waiting again.
+    pub fn rewind(&mut self, mark: Mark) -> Result<(), StudyError> {
+        let read = || StudyError::io("read", &self.path);
+        let mut reader = BufReader::with_capacity(BLOCK, File::open(&self.path).map_err(read())?);
+        reader.seek(SeekFrom::Start(mark.bytes)).map_err(read())?;
+        self.mark = mark;
+        self.waiting = Some(reader);
+        Ok(())
     }
 
     /// What has been accounted for.
@@ -255,31 +286,73 @@ impl Rows {
 
     /// The next row that was there already, which must be the one asked for: these keys, these parameters.
     pub fn take(&mut self, keys: &[String], parameters: &[f64]) -> Result<Option<Evaluation>, StudyError> {
-        let Some((row, line)) = self.waiting.pop_front() else {
+        let Some(reader) = &mut self.waiting else {
             return Ok(None);
         };
+        let mut line = Vec::new();
+        let read = reader.read_until(b'\n', &mut line);
+        read.map_err(StudyError::io("read", &self.path))?;
+        if line.last() != Some(&b'\n') {
+            self.cut()?;
+            return Ok(None);
+        }
+        let problem = |problem: String| StudyError::Log {
+            path: self.path.clone(),
+            line: self.mark.lines + 1,
+            problem,
+        };
+        let row = self.columns.parse(&line).map_err(problem)?;
         if row.keys != keys || row.parameters != parameters {
-            return Err(StudyError::Log {
-                path: self.path.clone(),
-                line: self.mark.lines + 1,
-                problem: format!(
-                    "the row is {} with other parameters, or of another place; expected {}",
-                    row.keys.join(","),
-                    keys.join(",")
-                ),
-            });
+            return Err(problem(format!(
+                "the row is {} with other parameters, or of another place; expected {}",
+                row.keys.join(","),
+                keys.join(",")
+            )));
         }
         self.mark = self.mark.after(&line);
         Ok(Some(row.evaluation))
     }
 
-    /// Whether rows that were there already have not been taken yet.
-    pub fn has_waiting(&self) -> bool {
-        !self.waiting.is_empty()
+    /// The keys of the next whole row that was there already.
+    pub fn peek(&mut self) -> Result<Option<Vec<String>>, StudyError> {
+        if !self.has_waiting()? {
+            return Ok(None);
+        }
+        let mut line = Vec::new();
+        if let Some(reader) = &mut self.waiting {
+            let read = reader.read_until(b'\n', &mut line);
+            read.map_err(StudyError::io("read", &self.path))?;
+        }
+        self.rewind(self.mark)?;
+        let row = self.columns.parse(&line).ok();
+        Ok(row.filter(|_| line.ends_with(b"\n")).map(|row| row.keys))
     }
 
-    /// Appends a row. What is written of a row that does not fit on the disk is taken back.
+    /// Whether there is anything that was there already and has not been taken yet, be it a piece of a row.
+    pub fn has_waiting(&mut self) -> Result<bool, StudyError> {
+        match &mut self.waiting {
+            Some(reader) => {
+                let next = reader.fill_buf().map_err(StudyError::io("read", &self.path))?;
+                Ok(!next.is_empty())
+            }
+            None => Ok(false),
+        }
+    }
+
+    /// Removes what is behind the mark.
+    pub fn cut(&mut self) -> Result<(), StudyError> {
+        self.waiting = None;
+        let write = || StudyError::io("write to", &self.path);
+        self.file.set_len(self.mark.bytes).map_err(write())?;
+        self.file.seek(SeekFrom::Start(self.mark.bytes)).map_err(write())?;
+        Ok(())
+    }
+
+    /// Appends a row; what was waiting must have been taken. What is written of a row that does not fit on the disk is taken back.
     pub fn push(&mut self, row: &Row) -> Result<(), StudyError> {
+        if self.waiting.is_some() {
+            self.cut()?;
+        }
         let line = self.columns.write(row);
         if let Err(error) = self.file.write_all(&line) {
             let _ = self.file.set_len(self.mark.bytes);
@@ -298,7 +371,7 @@ impl Rows {
 
 impl Mark {
     /// The mark behind `bytes` more.
-    fn after(self, bytes: &[u8]) -> Mark {
+    pub(super) fn after(self, bytes: &[u8]) -> Mark {
         let mut crc = crc32fast::Hasher::new_with_initial_len(self.crc, self.bytes);
         crc.update(bytes);
         Mark {
@@ -357,7 +430,7 @@ mod tests {
             assert_eq!(std::fs::read(&path).unwrap(), whole);
             // the mark covers what is there
             let mark = rows.mark();
-            assert!(!Rows::open(&path, columns(), Some(mark)).unwrap().has_waiting());
+            assert!(!Rows::open(&path, columns(), Some(mark)).unwrap().has_waiting().unwrap());
         }
     }
 
@@ -387,5 +460,51 @@ mod tests {
         std::fs::write(&path, &garbage).unwrap();
         let error = Rows::open(&path, columns(), Some(mark)).err().unwrap().to_string();
         assert!(error.contains("log.csv:4:") && error.contains("cost"), "{error}");
+        assert_eq!(std::fs::read(&path).unwrap(), garbage);
+        let error = Rows::open(folder.path(), columns(), None).err().unwrap().to_string();
+        assert!(error.contains("no regular file"), "{error}");
+    }
+
+    #[test]
+    fn what_an_evaluator_may_not_give_is_put_right() {
+        // a cost that is no number is a failure, measures are as many as there are names, reasons have one line
+        let wild = Evaluation {
+            cost: f64::NAN,
+            measures: vec![1.0 / 3.0],
+            outcome: Outcome::Completed,
+            reason: None,
+            simulated_s: 1.0,
+        };
+        let tame = Row::new(vec![], wild.clone(), vec![], 2).evaluation;
+        assert_eq!((tame.cost, tame.outcome), (FAILED, Outcome::Invalid));
+        assert!(tame.reason.unwrap().contains("finite"));
+        assert!(tame.measures[0] == 0.333333333 && tame.measures[1].is_nan());
+        let fine = Evaluation {
+            cost: 1.0,
+            reason: Some("two\nlines".into()),
+            ..wild
+        };
+        assert_eq!(
+            Row::new(vec![], fine, vec![], 0).evaluation.reason.as_deref(),
+            Some("two lines")
+        );
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_row_that_cannot_be_written_does_not_count() {
+        // on a full disk the error names the file, and the mark stays where it was
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log.csv");
+        let mut rows = Rows::create(&path, columns()).unwrap();
+        rows.push(&row(1)).unwrap();
+        let mark = rows.mark();
+        rows.file = File::options().write(true).open("/dev/full").unwrap();
+        let error = rows.push(&row(2)).unwrap_err();
+        assert!(
+            error.is_of_machine() && error.to_string().contains("log.csv"),
+            "{error}"
+        );
+        assert_eq!(rows.mark(), mark);
     }
 }

@@ -5,25 +5,31 @@ use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::checkpoint::{self, State};
+use super::checkpoint::{self, Fingerprint, State};
 use super::error::StudyError;
 use super::folder::{CHECKPOINT, Claim, DIARY, HISTORY, LOG, SUMMARY};
-use super::log::{Columns, Row, Rows, exact};
-use super::parallel::{Job, evaluate_all};
-use super::setup::{Seeds, StudySetup};
+use super::log::{Columns, Mark, Row, Rows, exact, open_file, skip_known};
+use super::parallel::{Job, evaluate_beside};
+use super::setup::{Seeds, StudySetup, Validation};
 use super::summary::{Best, Counts, StudySummary};
 use crate::files::write_replacing;
-use crate::optimize::cma::Search;
+use crate::optimize::cma::{Cma, Search};
 use crate::optimize::evaluation::{Evaluation, Evaluator, Outcome};
 use crate::optimize::problem::{Problem, ProblemError, nine_digits};
 
 /// Columns of the log that say which evaluation a row is.
 const KEYS: [&str; 5] = ["evaluation", "generation", "restart", "kind", "candidate"];
 
-/// Files that only follow from others are renewed at most so often, and at the end.
+/// Checkpoints and what goes with them are written at most so often, and at the end: the log is enough to go on.
 const PAUSE: Duration = Duration::from_secs(1);
+
+/// Waiting for the disk takes no more than one part of the time in so many.
+const PAUSE_SHARE: u32 = 50;
+
+/// Time between two lines of `study.log`.
+const NOTE: Duration = Duration::from_secs(10);
 
 /// Whoever can write an experiment with the parameters that a study finds.
 pub trait Texts: Sync {
@@ -46,6 +52,8 @@ pub struct Options<'a> {
     pub stop: Option<&'a AtomicBool>,
     /// Writes `best.toml` and `mean.toml`; without it only their parameters are written.
     pub texts: Option<&'a dyn Texts>,
+    /// Time between two checkpoints, which are written after generations; a second, and more where the disk is slow, if absent.
+    pub save_every: Option<Duration>,
 }
 
 /// How far a study is.
@@ -67,14 +75,14 @@ pub struct Progress {
 pub struct Study {
     claim: Claim,
     setup: StudySetup,
-    fingerprint: u64,
+    fingerprint: Fingerprint,
     measures: Vec<String>,
     names: Vec<String>,
     state: State,
     log: Rows,
     history: File,
-    last_sync: Option<Instant>,
-    last_texts: Option<Instant>,
+    /// Whether the state of the last generation is in the folder.
+    saved: bool,
 }
 
 fn io(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> StudyError {
@@ -83,7 +91,7 @@ fn io(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> StudyE
 
 /// What must be the same when a study goes on: everything but the budget, and whatever `function` stands for. Every number is fed by
 /// itself, so that it does not depend on how this version of the program keeps them.
-fn fingerprint(setup: &StudySetup, measures: &[String], function: &[u8]) -> u64 {
+fn fingerprint(setup: &StudySetup, measures: &[String], function: &[u8]) -> Fingerprint {
     let mut hash = xxhash_rust::xxh3::Xxh3::new();
     let mut words: Vec<u64> = Vec::new();
     for coordinate in &setup.coordinates {
@@ -126,8 +134,10 @@ fn fingerprint(setup: &StudySetup, measures: &[String], function: &[u8]) -> u64 
         hash.update(name.as_bytes());
         hash.update(&[0]);
     }
-    hash.update(function);
-    hash.digest()
+    Fingerprint {
+        setup: hash.digest(),
+        function: xxhash_rust::xxh3::xxh3_64(function),
+    }
 }
 
 impl Study {
@@ -165,6 +175,7 @@ impl Study {
         evaluator: &dyn Evaluator,
         function: &[u8],
     ) -> Result<Study, StudyError> {
+        setup.check().map_err(StudyError::Setup)?;
         let measures = evaluator.measures().to_vec();
         let names: Vec<String> = setup.coordinates.iter().map(|c| c.name.clone()).collect();
         let fingerprint = fingerprint(setup, &measures, function);
@@ -179,17 +190,18 @@ impl Study {
             true => Rows::open(&log_path, columns, found.as_ref().map(|s| s.log))?,
             false => Rows::create(&log_path, columns)?,
         };
-        let (history, length) = open_history(&claim.path.join(HISTORY), found.as_ref().map(|s| s.history), &names)?;
+        // the last one to be opened is the first one to be changed
+        let history_mark = found.as_ref().map(|s| s.history);
+        let (history, history_mark) = open_history(&claim.path.join(HISTORY), history_mark, &names)?;
+        claim.tidy();
         let state = found.unwrap_or_else(|| State {
             search,
             log: log.mark(),
-            history: length,
+            history: history_mark,
             best: None,
             counts: Counts::default(),
             last_costs: Vec::new(),
             last_restart: 0,
-            validated: 0,
-            over: None,
         });
         let study = Study {
             claim,
@@ -200,11 +212,10 @@ impl Study {
             state,
             log,
             history,
-            last_sync: None,
-            last_texts: None,
+            saved: true,
         };
         if !path.exists() {
-            checkpoint::write(&path, study.fingerprint, &study.state, true)?;
+            checkpoint::write(&path, study.fingerprint, &study.state)?;
         }
         Ok(study)
     }
@@ -224,48 +235,75 @@ impl Study {
         self.state.best.as_ref()
     }
 
-    /// Runs until the budget is spent, the search has ended or somebody stops it. The summary is also in the folder.
+    /// Runs until the budget is spent, the search has ended or somebody stops it. The summary is also in the folder. What was
+    /// interrupted goes on when it is run again.
     pub fn run(
         &mut self,
         evaluator: &dyn Evaluator,
         options: &Options,
-        observer: &mut (dyn FnMut(&Progress) + Send),
+        observer: &mut dyn FnMut(&Progress),
     ) -> Result<StudySummary, StudyError> {
         let began = Instant::now();
-        let first = self.log.mark().lines;
+        let result = self.run_to_end(evaluator, options, observer, began);
+        let seconds = began.elapsed().as_secs_f64();
+        self.note(match &result {
+            Ok(summary) => format!(
+                "ended by {} after {} evaluations, {seconds:.1} s",
+                summary.stopped_by, summary.evaluations
+            ),
+            Err(error) => format!("ended by an error after {seconds:.1} s: {error}"),
+        });
+        result
+    }
+
+    fn run_to_end(
+        &mut self,
+        evaluator: &dyn Evaluator,
+        options: &Options,
+        observer: &mut dyn FnMut(&Progress),
+        began: Instant,
+    ) -> Result<StudySummary, StudyError> {
         let threads = options.jobs.unwrap_or(0);
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
             .build()
             .map_err(|e| io("start threads for", &self.claim.path)(std::io::Error::other(e)))?;
         self.note(format!(
-            "begun at evaluation {} on {} threads, ambler {}",
-            first - 1,
+            "goes on after {} evaluations on {} threads, ambler {}",
+            self.state.counts.total(),
             pool.current_num_threads(),
             env!("CARGO_PKG_VERSION")
         ));
-        // a summary says that a study has ended; this one goes on
-        let ended = self.reason_to_end(began);
-        if ended.is_none() {
+        self.log.rewind(self.state.log)?;
+        let mut reason = self.reason_to_end(began)?;
+        if reason.is_none() {
+            // a summary says that a study has ended; this one goes on
             let path = self.claim.path.join(SUMMARY);
             if path.exists() {
                 std::fs::remove_file(&path).map_err(io("remove", &path))?;
+            }
+            // so does the validation at its end
+            if self.last_validation_waits()? {
+                self.log.cut()?;
             }
         }
         let mut team = Team {
             evaluator,
             pool: &pool,
-            stop: options.stop,
+            options,
             observer,
-            first,
+            made: 0,
+            best: None,
+            failures: 0,
+            next_save: began + options.save_every.unwrap_or(PAUSE),
+            next_note: began + NOTE,
         };
-        let mut reason = ended;
         while reason.is_none() {
             let before = self.state.clone();
             match self.generation(&mut team)? {
                 true => {
-                    self.write_texts(options.texts, false)?;
-                    reason = self.reason_to_end(began);
+                    self.end_generation(&mut team, began)?;
+                    reason = self.reason_to_end(began)?;
                 }
                 false => {
                     // what was learnt from half of a generation is learnt again
@@ -274,16 +312,14 @@ impl Study {
                 }
             }
         }
-        let reason = reason.unwrap_or("interrupt");
-        let mut stopped_by = reason;
-        if reason != "interrupt" && self.state.over.is_none() {
-            match self.last_validation(&mut team)? {
-                true => {
-                    self.state.over = Some(reason.to_string());
-                    self.save(true)?;
-                }
-                false => stopped_by = "interrupt",
-            }
+        let mut stopped_by = reason.unwrap_or("interrupt");
+        if !self.saved {
+            self.save()?;
+        }
+        // a study that is given a larger budget goes on as if it had not been validated at its end
+        let whole = self.state.clone();
+        if stopped_by != "interrupt" && !self.last_validation(&mut team)? {
+            stopped_by = "interrupt";
         }
         self.write_texts(options.texts, true)?;
         let search = &self.state.search;
@@ -299,39 +335,44 @@ impl Study {
                 &self.names,
             )
         };
+        self.state = whole;
         self.replace(SUMMARY, summary.to_json().as_bytes(), true)?;
-        self.note(format!(
-            "ended by {stopped_by} after {} evaluations, {:.1} s",
-            self.state.counts.total(),
-            began.elapsed().as_secs_f64()
-        ));
         Ok(summary)
     }
 
     /// Why no further generation shall begin.
-    fn reason_to_end(&self, began: Instant) -> Option<&'static str> {
-        if let Some(stop) = self.state.search.stopped() {
-            return Some(stop.name());
-        }
+    fn reason_to_end(&mut self, began: Instant) -> Result<Option<&'static str>, StudyError> {
         let budget = &self.setup.budget;
-        if budget.evaluations.is_some_and(|most| self.state.counts.total() >= most) {
-            return Some("budget");
+        if let (Some(target), Some(best)) = (budget.target, &self.state.best)
+            && best.cost <= target
+        {
+            return Ok(Some("target"));
         }
-        if budget.time_s.is_some_and(|most| began.elapsed().as_secs_f64() >= most) {
-            return Some("time");
+        if let Some(stop) = self.state.search.stopped() {
+            return Ok(Some(stop.name()));
         }
-        None
+        let spent = budget.evaluations.is_some_and(|most| self.state.counts.total() >= most);
+        let late = budget.time_s.is_some_and(|most| began.elapsed().as_secs_f64() >= most);
+        // what was evaluated already belongs to the study, whatever the budget is now
+        if (!spent && !late) || (self.log.peek()?.is_some() && !self.last_validation_waits()?) {
+            return Ok(None);
+        }
+        Ok(Some(if spent { "budget" } else { "time" }))
     }
 
     /// One generation; false if it was interrupted.
     fn generation(&mut self, team: &mut Team) -> Result<bool, StudyError> {
-        self.state.over = None;
         let search = &self.state.search;
-        let generation = search.generation() + 1;
-        let (restart, population) = (search.restart(), search.run().population());
+        let place = Place {
+            generation: search.generation() + 1,
+            restart: search.restart(),
+        };
+        // of the distribution that the candidates are drawn from
+        let drawn_from = search.run().clone();
         let times = search.evaluations_per_point();
-        let seeds = self.setup.seeds(generation, times, false);
+        let seeds = self.setup.seeds(place.generation, times, false);
         let hopeless_above = self.hopeless_above();
+        (team.best, team.failures) = (None, 0);
         let jobs: Vec<Job> = (search.ask().iter())
             .map(|point| Job {
                 parameters: self.setup.values(point),
@@ -339,16 +380,23 @@ impl Study {
                 hopeless_above,
             })
             .collect();
-        let Some(evaluations) = self.evaluate(&jobs, "sample", team)? else {
+        let due = |v: &&Validation| (place.generation - 1).is_multiple_of(v.every);
+        let validation = (self.setup.validation.as_ref().filter(due)).map(|v| Job {
+            parameters: self.setup.values(&drawn_from.mean()),
+            seeds: v.seeds.clone(),
+            hopeless_above: None,
+        });
+        let first = self.log.mark().lines;
+        let Some(samples) = self.evaluate(&jobs, validation.as_ref(), "sample", place, team)? else {
             return Ok(false);
         };
-        let numbered = self.log.mark().lines - jobs.len() as u64;
+        let evaluations = samples.results;
         let costs: Vec<f64> = evaluations.iter().map(|e| e.cost).collect();
         self.state.search.tell(&costs)?;
         let mut all = evaluations.clone();
         let again = self.state.search.reevaluations();
         if !again.is_empty() {
-            let seeds = self.setup.seeds(generation, times, true);
+            let seeds = self.setup.seeds(place.generation, times, true);
             let jobs: Vec<Job> = (jobs[again].iter())
                 .map(|job| Job {
                     seeds: seeds.clone(),
@@ -356,26 +404,30 @@ impl Study {
                     ..job.clone()
                 })
                 .collect();
-            let Some(second) = self.evaluate(&jobs, "reevaluation", team)? else {
+            let Some(second) = self.evaluate(&jobs, None, "reevaluation", place, team)? else {
                 return Ok(false);
             };
-            let costs: Vec<f64> = second.iter().map(|e| e.cost).collect();
+            let costs: Vec<f64> = second.results.iter().map(|e| e.cost).collect();
             self.state.search.tell_again(&costs)?;
-            all.extend(second);
+            all.extend(second.results);
         }
         for (i, (job, evaluation)) in jobs.iter().zip(&evaluations).enumerate() {
             // means that were validated are better known than single samples
             if !self.state.best.as_ref().is_some_and(|b| b.validated) {
-                self.take_best(job, evaluation, numbered + i as u64, generation, false);
+                self.take_best(job, evaluation, first + i as u64, place.generation, false);
             }
         }
-        if let Some(validation) = &self.setup.validation
-            && generation.is_multiple_of(validation.every)
-        {
-            match self.validate(team)? {
-                Some(evaluation) => all.push(evaluation),
-                None => return Ok(false),
-            }
+        if let Some(job) = validation {
+            let evaluation = match samples.beside {
+                Some(evaluation) => self.record("validation", 0, place, &job, evaluation, team)?,
+                None => match self.evaluate(std::slice::from_ref(&job), None, "validation", place, team)? {
+                    Some(mut found) => found.results.remove(0),
+                    None => return Ok(false),
+                },
+            };
+            let number = self.log.mark().lines - 1;
+            self.take_best(&job, &evaluation, number, place.generation, true);
+            all.push(evaluation);
         }
         all.iter().for_each(|e| self.state.counts.add(e));
         let mut known: Vec<f64> = (evaluations.iter())
@@ -383,11 +435,41 @@ impl Study {
             .map(|e| e.cost)
             .collect();
         known.sort_by(f64::total_cmp);
-        self.write_history(generation, restart, population, &known, evaluations.len())?;
+        self.write_history(place, &drawn_from, &known, evaluations.len())?;
         self.state.last_costs = known;
-        self.state.last_restart = restart;
-        self.save(false)?;
+        self.state.last_restart = place.restart;
+        self.state.log = self.log.mark();
         Ok(true)
+    }
+
+    /// Saves what a generation has come to, if it is time.
+    fn end_generation(&mut self, team: &mut Team, began: Instant) -> Result<(), StudyError> {
+        self.saved = false;
+        let generation = self.state.search.generation();
+        let now = Instant::now();
+        if generation == 1
+            && let Some(message) = self.state.counts.all_failed()
+        {
+            self.note(message);
+        }
+        if now >= team.next_note {
+            team.next_note = now + NOTE;
+            self.note(format!(
+                "generation {generation}: {} evaluations, best {}, sigma {:.3e}, {:.1} evaluations per second",
+                self.state.counts.total(),
+                self.state.best.as_ref().map_or("none".into(), |b| exact(b.cost)),
+                self.state.search.run().sigma(),
+                team.made as f64 / (now - began).as_secs_f64().max(1e-9)
+            ));
+        }
+        if now >= team.next_save {
+            self.save()?;
+            self.write_texts(team.options.texts, false)?;
+            let done = Instant::now();
+            let pause = PAUSE.max((done - now) * PAUSE_SHARE);
+            team.next_save = done + team.options.save_every.unwrap_or(pause);
+        }
+        Ok(())
     }
 
     /// The cost that nothing of the coming generation needs to be proven above.
@@ -402,46 +484,45 @@ impl Study {
         costs.get(at.max(1) - 1).copied()
     }
 
-    /// Evaluates the mean of the distribution on the seeds of the validation; `None` if interrupted.
-    fn validate(&mut self, team: &mut Team) -> Result<Option<Evaluation>, StudyError> {
+    /// Evaluates the mean of the distribution at the end of the study; false if interrupted. The row is behind what the checkpoint
+    /// knows of.
+    fn last_validation(&mut self, team: &mut Team) -> Result<bool, StudyError> {
         let Some(validation) = &self.setup.validation else {
-            return Ok(None);
+            return Ok(true);
         };
         let job = Job {
             parameters: self.setup.values(&self.state.search.run().mean()),
             seeds: validation.seeds.clone(),
             hopeless_above: None,
         };
-        let generation = self.state.search.generation();
-        let Some(found) = self.evaluate(std::slice::from_ref(&job), "validation", team)? else {
-            return Ok(None);
+        let place = self.last_place();
+        let Some(found) = self.evaluate(std::slice::from_ref(&job), None, "validation", place, team)? else {
+            return Ok(false);
         };
-        let Some(evaluation) = found.into_iter().next() else {
-            return Ok(None);
-        };
-        self.state.validated = generation;
-        let number = self.log.mark().lines - 1;
-        self.take_best(&job, &evaluation, number, generation, true);
-        Ok(Some(evaluation))
+        for evaluation in &found.results {
+            let number = self.log.mark().lines - 1;
+            self.take_best(&job, evaluation, number, place.generation, true);
+            self.state.counts.add(evaluation);
+        }
+        Ok(true)
     }
 
-    /// The validation of the last generation, if it has not been made; false if interrupted.
-    fn last_validation(&mut self, team: &mut Team) -> Result<bool, StudyError> {
-        let generation = self.state.search.generation();
-        if self.setup.validation.is_none() || self.state.validated == generation {
-            return Ok(true);
+    /// The last whole generation.
+    fn last_place(&self) -> Place {
+        Place {
+            generation: self.state.search.generation(),
+            restart: self.state.search.restart(),
         }
-        match self.validate(team)? {
-            Some(evaluation) => {
-                self.state.counts.add(&evaluation);
-                Ok(true)
-            }
-            None => Ok(false),
-        }
+    }
+
+    /// Whether the next row is that of [`Study::last_validation`]: no other one behind a generation is of that generation.
+    fn last_validation_waits(&mut self) -> Result<bool, StudyError> {
+        let generation = self.last_place().generation.to_string();
+        Ok((self.log.peek()?).is_some_and(|keys| keys[1] == generation && keys[3] == "validation"))
     }
 
     fn take_best(&mut self, job: &Job, evaluation: &Evaluation, number: u64, generation: u64, validated: bool) {
-        if evaluation.outcome.is_failure() || evaluation.outcome == Outcome::Hopeless {
+        if !is_judged(evaluation) {
             return;
         }
         // of validated and other costs the validated ones count, whatever they are
@@ -459,134 +540,147 @@ impl Study {
         }
     }
 
-    /// Rows that are in the log already, then new ones; `None` if interrupted.
-    fn evaluate(&mut self, jobs: &[Job], kind: &str, team: &mut Team) -> Result<Option<Vec<Evaluation>>, StudyError> {
-        let search = &self.state.search;
-        // between the costs of a generation and their second ones the search still stands at its beginning
-        let generation = match kind {
-            "validation" => search.generation(),
-            _ => search.generation() + u64::from(kind == "sample" || !search.reevaluations().is_empty()),
-        };
-        let restart = search.restart();
-        let mut progress = Progress {
-            evaluations: 0,
-            made: 0,
-            generation,
-            restart,
-            best: self.state.best.as_ref().map(|b| b.cost),
-            median: self.state.last_costs.get(self.state.last_costs.len() / 2).copied(),
-            sigma: search.run().sigma(),
-            failures: self.state.counts.failures(),
-        };
-        let keys = |log: &Rows, i: usize| -> Vec<String> {
-            let number = log.mark().lines;
-            vec![
-                number.to_string(),
-                generation.to_string(),
-                restart.to_string(),
-                kind.to_string(),
-                i.to_string(),
-            ]
-        };
-        let mut found = Vec::with_capacity(jobs.len());
-        while found.len() < jobs.len() {
-            let keys = keys(&self.log, found.len());
-            match self.log.take(&keys, &jobs[found.len()].parameters)? {
-                Some(evaluation) => found.push(evaluation),
+    /// Rows that are in the log already, then new ones; `None` if interrupted. The result of the job `beside` is not recorded, and not
+    /// there if the log goes on behind the jobs.
+    fn evaluate(
+        &mut self,
+        jobs: &[Job],
+        beside: Option<&Job>,
+        kind: &'static str,
+        place: Place,
+        team: &mut Team,
+    ) -> Result<Option<Evaluated>, StudyError> {
+        let mut results = Vec::with_capacity(jobs.len());
+        while let Some(job) = jobs.get(results.len()) {
+            let keys = place.keys(self.log.mark().lines, kind, results.len());
+            match self.log.take(&keys, &job.parameters)? {
+                Some(evaluation) => results.push(evaluation),
                 None => break,
             }
         }
-        let first = found.len();
+        let first = results.len();
+        let beside = match self.log.has_waiting()? {
+            true => None,
+            false => beside,
+        };
+        let (evaluator, pool, stop) = (team.evaluator, team.pool, team.options.stop);
         let mut error = None;
-        let log = &mut self.log;
-        let whole = evaluate_all(
-            &jobs[first..],
-            team.evaluator,
-            team.pool,
-            team.stop,
-            &mut |i, evaluation| {
-                let row = Row::new(keys(log, first + i), evaluation, jobs[first + i].parameters.clone());
-                if let Err(e) = log.push(&row) {
-                    error = Some(e);
-                    return false;
-                }
-                progress.evaluations = log.mark().lines - 1;
-                progress.made = log.mark().lines - team.first;
-                progress.failures += u64::from(row.evaluation.outcome.is_failure());
-                if !row.evaluation.outcome.is_failure() && kind == "sample" {
-                    progress.best = Some(
-                        progress
-                            .best
-                            .map_or(row.evaluation.cost, |b| b.min(row.evaluation.cost)),
-                    );
-                }
-                (team.observer)(&progress);
-                found.push(row.evaluation);
-                true
-            },
-        );
+        let (whole, beside) =
+            evaluate_beside(
+                &jobs[first..],
+                beside,
+                evaluator,
+                pool,
+                stop,
+                &mut |i, evaluation| match self.record(kind, first + i, place, &jobs[first + i], evaluation, team) {
+                    Ok(evaluation) => {
+                        results.push(evaluation);
+                        true
+                    }
+                    Err(e) => {
+                        error = Some(e);
+                        false
+                    }
+                },
+            );
         match (error, whole) {
             (Some(error), _) => Err(error),
-            (None, true) => Ok(Some(found)),
+            (None, true) => Ok(Some(Evaluated { results, beside })),
             (None, false) => Ok(None),
         }
     }
 
-    /// A row of `history.csv`; `known` holds the costs of the generation that are no failures, sorted.
+    /// Writes the row of an evaluation that has just been made, and gives back what it says.
+    fn record(
+        &mut self,
+        kind: &'static str,
+        candidate: usize,
+        place: Place,
+        job: &Job,
+        evaluation: Evaluation,
+        team: &mut Team,
+    ) -> Result<Evaluation, StudyError> {
+        let number = self.log.mark().lines;
+        let keys = place.keys(number, kind, candidate);
+        let row = Row::new(keys, evaluation, job.parameters.clone(), self.measures.len());
+        self.log.push(&row)?;
+        let evaluation = row.evaluation;
+        team.made += 1;
+        team.failures += u64::from(evaluation.outcome.is_failure());
+        let best = self.state.best.as_ref();
+        let counts = kind == "validation" || !best.is_some_and(|b| b.validated);
+        if counts && is_judged(&evaluation) {
+            team.best = Some(team.best.map_or(evaluation.cost, |b| b.min(evaluation.cost)));
+        }
+        let last = &self.state.last_costs;
+        (team.observer)(&Progress {
+            evaluations: number,
+            made: team.made,
+            generation: place.generation,
+            restart: place.restart,
+            best: best.map(|b| b.cost).into_iter().chain(team.best).reduce(f64::min),
+            median: last.get(last.len() / 2).copied(),
+            sigma: self.state.search.run().sigma(),
+            failures: self.state.counts.failures() + team.failures,
+        });
+        Ok(evaluation)
+    }
+
+    /// A row of `history.csv`: what a generation came to, and the distribution that it was drawn from; `known` holds the costs of
+    /// its candidates that are no failures, sorted.
     fn write_history(
         &mut self,
-        generation: u64,
-        restart: u32,
-        population: usize,
+        place: Place,
+        drawn_from: &Cma,
         known: &[f64],
         evaluated: usize,
     ) -> Result<(), StudyError> {
-        let run = self.state.search.run();
         let number = |v: Option<f64>| v.map_or(String::new(), exact);
+        let median = match known.len() {
+            0 => None,
+            n => Some(0.5 * known[(n - 1) / 2] + 0.5 * known[n / 2]),
+        };
         let mut fields = vec![
-            generation.to_string(),
-            restart.to_string(),
+            place.generation.to_string(),
+            place.restart.to_string(),
             self.state.counts.total().to_string(),
             number(self.state.best.as_ref().map(|b| b.cost)),
             number(known.first().copied()),
-            number(known.get(known.len() / 2).copied()),
+            number(median),
             number(known.last().copied()),
-            exact(nine_digits(run.sigma())),
-            exact(nine_digits(run.axis_ratio())),
-            population.to_string(),
+            exact(nine_digits(drawn_from.sigma())),
+            exact(nine_digits(drawn_from.axis_ratio())),
+            drawn_from.population().to_string(),
             (evaluated - known.len()).to_string(),
         ];
-        let means = self.setup.values(&run.mean());
-        fields.extend(means.iter().map(|v| exact(*v)));
-        fields.extend(run.std().iter().map(|v| exact(nine_digits(*v))));
-        let mut line = csv::Writer::from_writer(Vec::new());
-        // writing to memory does not fail
-        let _ = line.write_record(&fields);
-        let line = line.into_inner().unwrap_or_default();
+        let means = self.setup.values(&drawn_from.mean());
+        for ((coordinate, mean), std) in self.setup.coordinates.iter().zip(&means).zip(drawn_from.std()) {
+            fields.push(exact(*mean));
+            fields.push(exact(nine_digits(coordinate.std(*mean, std))));
+        }
+        let line = Columns::line(&fields);
         let path = self.claim.path.join(HISTORY);
-        self.history.write_all(&line).map_err(io("write to", &path))?;
-        self.state.history += line.len() as u64;
+        if let Err(error) = self.history.write_all(&line) {
+            // a piece of a row that stays is written over when the study is resumed
+            let _ = self.history.set_len(self.state.history.bytes);
+            return Err(io("write to", &path)(error));
+        }
+        self.state.history = self.state.history.after(&line);
         Ok(())
     }
 
-    /// Writes the checkpoint.
-    fn save(&mut self, sync: bool) -> Result<(), StudyError> {
-        self.state.log = self.log.mark();
-        let due = sync || self.last_sync.is_none_or(|t| t.elapsed() > PAUSE);
-        if due {
-            // the checkpoint must never know of more than the log has
-            self.log.sync()?;
-            self.last_sync = Some(Instant::now());
-        }
-        checkpoint::write(&self.claim.path.join(CHECKPOINT), self.fingerprint, &self.state, due)
+    /// Writes the checkpoint, when the disk has what it counts on.
+    fn save(&mut self) -> Result<(), StudyError> {
+        self.log.sync()?;
+        let path = self.claim.path.join(HISTORY);
+        self.history.sync_data().map_err(io("write to", &path))?;
+        checkpoint::write(&self.claim.path.join(CHECKPOINT), self.fingerprint, &self.state)?;
+        self.saved = true;
+        Ok(())
     }
 
     /// `best.toml`, `mean.toml` and their parameters.
-    fn write_texts(&mut self, texts: Option<&dyn Texts>, always: bool) -> Result<(), StudyError> {
-        if !always && self.last_texts.is_some_and(|t| t.elapsed() < PAUSE) {
-            return Ok(());
-        }
-        self.last_texts = Some(Instant::now());
+    fn write_texts(&self, texts: Option<&dyn Texts>, sync: bool) -> Result<(), StudyError> {
         let generation = self.state.search.generation();
         let mean = self.setup.values(&self.state.search.run().mean());
         let mean_seeds = match (&self.setup.seeds, &self.setup.validation) {
@@ -623,7 +717,7 @@ impl Study {
             self.replace(
                 &format!("{name}_parameters.toml"),
                 format!("{head}\n{table}").as_bytes(),
-                always,
+                sync,
             )?;
             if let Some(texts) = texts {
                 let comment = format!(
@@ -631,7 +725,7 @@ impl Study {
                     env!("CARGO_PKG_VERSION")
                 );
                 let text = texts.experiment_text(parameters, seeds, &comment)?;
-                self.replace(&format!("{name}.toml"), text.as_bytes(), always)?;
+                self.replace(&format!("{name}.toml"), text.as_bytes(), sync)?;
             }
         }
         Ok(())
@@ -645,27 +739,60 @@ impl Study {
     /// A line of `study.log`, the only file with times in it. Nothing depends on it, so it may fail.
     fn note(&self, line: String) {
         let path = self.claim.path.join(DIARY);
-        let time = std::time::SystemTime::now()
-            .duration_since(std::time::UNIX_EPOCH)
-            .map_or(0, |d| d.as_secs());
         if let Ok(mut file) = File::options().create(true).append(true).open(path) {
-            let _ = writeln!(file, "{time} s since 1970: {line}");
+            let _ = writeln!(file, "{}: {line}", utc(SystemTime::now()));
         }
     }
 }
 
-/// What evaluations are made with.
+/// What evaluations are made with, and what lasts as long as the call.
 struct Team<'a> {
     evaluator: &'a dyn Evaluator,
     pool: &'a rayon::ThreadPool,
-    stop: Option<&'a AtomicBool>,
-    observer: &'a mut (dyn FnMut(&Progress) + Send),
-    /// Lines of the log when this call began.
-    first: u64,
+    options: &'a Options<'a>,
+    observer: &'a mut dyn FnMut(&Progress),
+    /// Evaluations of this call.
+    made: u64,
+    /// Smallest cost and failures of the generation under way.
+    best: Option<f64>,
+    failures: u64,
+    next_save: Instant,
+    next_note: Instant,
 }
 
-/// Opens `history.csv` for appending behind what the checkpoint knows of, and tells its length.
-fn open_history(path: &Path, length: Option<u64>, names: &[String]) -> Result<(File, u64), StudyError> {
+/// Whether the cost is that of a motion to its end: neither a penalty nor a lower bound.
+fn is_judged(evaluation: &Evaluation) -> bool {
+    !evaluation.outcome.is_failure() && evaluation.outcome != Outcome::Hopeless
+}
+
+/// Where in the search an evaluation belongs.
+#[derive(Clone, Copy)]
+struct Place {
+    generation: u64,
+    restart: u32,
+}
+
+impl Place {
+    /// What the row of this number says of it.
+    fn keys(self, number: u64, kind: &str, candidate: usize) -> Vec<String> {
+        vec![
+            number.to_string(),
+            self.generation.to_string(),
+            self.restart.to_string(),
+            kind.to_string(),
+            candidate.to_string(),
+        ]
+    }
+}
+
+/// What came of the jobs of one kind.
+struct Evaluated {
+    results: Vec<Evaluation>,
+    beside: Option<Evaluation>,
+}
+
+/// Opens `history.csv` for appending behind what the checkpoint knows of, and tells how far that is.
+fn open_history(path: &Path, mark: Option<Mark>, names: &[String]) -> Result<(File, Mark), StudyError> {
     let mut header: Vec<String> = [
         "generation",
         "restart",
@@ -681,33 +808,58 @@ fn open_history(path: &Path, length: Option<u64>, names: &[String]) -> Result<(F
     ]
     .map(String::from)
     .to_vec();
-    header.extend(names.iter().map(|n| format!("mean_{n}")));
-    header.extend(names.iter().map(|n| format!("std_{n}")));
-    let mut line = csv::Writer::from_writer(Vec::new());
-    // writing to memory does not fail
-    let _ = line.write_record(&header);
-    let line = line.into_inner().unwrap_or_default();
-    let mut file = File::options()
-        .create(length.is_none())
-        .truncate(false)
-        .write(true)
-        .open(path)
-        .map_err(io("write to", path))?;
-    let Some(length) = length else {
-        file.set_len(0).map_err(io("write to", path))?;
+    header.extend(names.iter().flat_map(|n| [format!("mean_{n}"), format!("std_{n}")]));
+    let Some(mark) = mark else {
+        let line = Columns::line(&header);
+        let mut file = File::create(path).map_err(io("write to", path))?;
         file.write_all(&line).map_err(io("write to", path))?;
-        return Ok((file, line.len() as u64));
+        return Ok((file, Mark::default().after(&line)));
     };
-    let found = file.metadata().map_err(io("read", path))?.len();
-    if found < length {
-        return Err(StudyError::Log {
-            path: path.to_path_buf(),
-            line: 1,
-            problem: format!("the file has {found} bytes; the checkpoint knows of {length}"),
-        });
+    let mut file = open_file(path)?;
+    skip_known(&mut file, path, mark)?;
+    // rows of generations that the checkpoint does not know of are written again
+    file.set_len(mark.bytes).map_err(io("write to", path))?;
+    file.seek(SeekFrom::Start(mark.bytes)).map_err(io("read", path))?;
+    Ok((file, mark))
+}
+
+/// A time as `2026-03-09 15:04:05 UTC`.
+fn utc(time: SystemTime) -> String {
+    let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
+    let (days, second) = (seconds / 86_400, seconds % 86_400);
+    // the calendar repeats every 400 years; years are counted from March, so that the leap day is the last one
+    let days = days + 719_468;
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year_of_era = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day_of_year = day - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let (month, next) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    let year = era * 400 + year_of_era + next;
+    format!(
+        "{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02} UTC",
+        second / 3600,
+        second / 60 % 60,
+        second % 60
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        // leap days, ends of centuries, ends of years: the well-known seconds since 1970
+        for (seconds, text) in [
+            (0, "1970-01-01 00:00:00 UTC"),
+            (951_782_399, "2000-02-28 23:59:59 UTC"),
+            (951_782_400, "2000-02-29 00:00:00 UTC"),
+            (1_709_251_199, "2024-02-29 23:59:59 UTC"),
+            (1_735_689_599, "2024-12-31 23:59:59 UTC"),
+            (4_107_542_400, "2100-03-01 00:00:00 UTC"),
+        ] {
+            assert_eq!(utc(UNIX_EPOCH + Duration::from_secs(seconds)), text);
+        }
     }
-    // rows of generations that were not finished are written again
-    file.set_len(length).map_err(io("write to", path))?;
-    file.seek(SeekFrom::Start(length)).map_err(io("read", path))?;
-    Ok((file, length))
 }

@@ -16,9 +16,25 @@ pub struct Coordinate {
     pub range: Range,
 }
 
+/// The nearest number of nine digits on the inner side of a bound, which is above a lower one.
+fn nine_digits_inside(bound: f64, above: bool) -> f64 {
+    let rounded = nine_digits(bound);
+    if !bound.is_finite() || rounded == bound || (rounded > bound) == above {
+        return rounded;
+    }
+    // one unit of the ninth digit further
+    let text = format!("{bound:.8e}");
+    let exponent = text
+        .rsplit_once('e')
+        .and_then(|(_, e)| e.parse::<i32>().ok())
+        .unwrap_or(0);
+    let unit: f64 = format!("1e{}", exponent - 8).parse().unwrap_or(0.0);
+    nine_digits(if above { rounded + unit } else { rounded - unit })
+}
+
 impl Coordinate {
     /// From a coordinate of the search (of a logarithmic parameter its logarithm) to the value that is evaluated and written: nine
-    /// significant digits, within the bounds.
+    /// significant digits or a whole number, within the bounds.
     pub fn value(&self, x: f64) -> f64 {
         self.written(if self.range.log { libm::exp(x) } else { x })
     }
@@ -29,8 +45,51 @@ impl Coordinate {
             true => value.round(),
             false => nine_digits(value),
         };
-        // bounds may have more digits than nine
-        value.clamp(self.range.lower, self.range.upper)
+        let (lowest, highest) = self.ends();
+        // one zero, not two
+        value.max(lowest).min(highest) + 0.0
+    }
+
+    /// Smallest and largest value that can be written: bounds may have more digits than nine.
+    fn ends(&self) -> (f64, f64) {
+        let Range { lower, upper, .. } = self.range;
+        match self.integer {
+            true => (lower.ceil(), upper.floor()),
+            false => (nine_digits_inside(lower, true), nine_digits_inside(upper, false)),
+        }
+    }
+
+    /// Standard deviation in the parameter's own unit, where that of the coordinate is `std` and the value `value`; to first order
+    /// if its logarithms are searched.
+    pub fn std(&self, value: f64, std: f64) -> f64 {
+        if self.range.log { value * std } else { std }
+    }
+
+    /// What keeps it from being searched, if anything.
+    fn problem(&self) -> Option<String> {
+        let Range {
+            initial, lower, upper, ..
+        } = self.range;
+        if self.name.is_empty() || self.name.chars().any(char::is_control) {
+            return Some(format!("is called {:?}; expected a name on one line", self.name));
+        }
+        if self.range.log && (initial <= 0.0 || (lower <= 0.0 && lower.is_finite())) {
+            return Some(format!(
+                "has logarithms, initial value {initial:?} and lower bound {lower:?}; expected them above 0"
+            ));
+        }
+        let (lowest, highest) = self.ends();
+        if lowest > highest {
+            let what = if self.integer {
+                "whole number"
+            } else {
+                "number of nine digits"
+            };
+            return Some(format!(
+                "has bounds {lower:?} and {upper:?}; expected a {what} between them"
+            ));
+        }
+        None
     }
 
     /// The coordinate of the search that stands for a value.
@@ -50,9 +109,10 @@ pub enum Seeds {
     PerGeneration(usize),
 }
 
-/// The mean of the distribution on seeds of its own, every so many generations and at the end.
+/// The mean of the distribution on seeds of its own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Validation {
+    /// In the first and every so many generations the mean from which candidates are drawn, and the last mean of all at the end.
     pub every: u64,
     pub seeds: Vec<u64>,
 }
@@ -64,6 +124,8 @@ pub struct Budget {
     pub evaluations: Option<u64>,
     /// Seconds since the call, looked at after each generation.
     pub time_s: Option<f64>,
+    /// A cost of the best that is good enough.
+    pub target: Option<f64>,
 }
 
 /// A whole study but for the function.
@@ -101,6 +163,19 @@ impl StudySetup {
         }
     }
 
+    /// Whether it can be searched; what is wrong otherwise.
+    pub fn check(&self) -> Result<(), String> {
+        for (i, coordinate) in self.coordinates.iter().enumerate() {
+            if let Some(problem) = coordinate.problem() {
+                return Err(format!("parameter {i} (\"{}\") {problem}", coordinate.name));
+            }
+            if self.coordinates[..i].iter().any(|c| c.name == coordinate.name) {
+                return Err(format!("two parameters are called \"{}\"", coordinate.name));
+            }
+        }
+        self.space().validate().map_err(|e| e.to_string())
+    }
+
     /// The values that a point of the search stands for.
     pub fn values(&self, point: &[f64]) -> Vec<f64> {
         self.coordinates.iter().zip(point).map(|(c, x)| c.value(*x)).collect()
@@ -119,5 +194,110 @@ impl StudySetup {
                     .collect()
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn coordinate(initial: f64, lower: f64, upper: f64, scale: f64, log: bool) -> Coordinate {
+        Coordinate {
+            name: "gain".into(),
+            integer: false,
+            range: Range {
+                initial,
+                lower,
+                upper,
+                scale,
+                log,
+            },
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_value_has_nine_digits_and_is_within_the_bounds(
+            lower in -1e6..1e6f64, width in 1e-3..1e6f64, x in -1e7..1e7f64, log: bool,
+        ) {
+            // wherever the search goes, the value is one that a file can say, inside, and rounding it again changes nothing
+            let lower = if log { lower.abs() + 1e-6 } else { lower };
+            let coordinate = coordinate(lower, lower, lower + width, 1.0, log);
+            prop_assert_eq!(coordinate.problem(), None);
+            let value = coordinate.value(if log { x * 1e-6 } else { x });
+            prop_assert!(value >= lower && value <= lower + width, "{value}");
+            prop_assert_eq!(nine_digits(value), value);
+        }
+    }
+
+    #[test]
+    fn bounds_that_no_file_can_say_are_kept_all_the_same() {
+        // the ends of a range with more than nine digits are the nearest inner numbers of nine; those of whole numbers are whole
+        let third = coordinate(0.5, 1.0 / 3.0, 2.0 / 3.0, 1.0, false);
+        assert_eq!((third.value(-1e9), third.value(1e9)), (0.333333334, 0.666666666));
+        let small = coordinate(-1e-7, -1.00000000049e-7, 0.0, 1.0, false);
+        assert_eq!((small.value(-1e9), small.value(1e9).to_bits()), (-1.0e-7, 0));
+        let narrow = coordinate(0.333333333333, 0.333333333332, 0.333333333334, 1.0, false);
+        assert!(narrow.problem().unwrap().contains("nine digits"));
+        let whole = Coordinate {
+            integer: true,
+            ..coordinate(2.2, 1.5, 4.9, 1.0, false)
+        };
+        assert_eq!([-9.0, 2.2, 2.6, 9.0].map(|x| whole.value(x)), [2.0, 2.0, 3.0, 4.0]);
+        let none = Coordinate {
+            integer: true,
+            ..coordinate(1.2, 1.1, 1.3, 1.0, false)
+        };
+        assert!(none.problem().unwrap().contains("whole"));
+    }
+
+    #[test]
+    fn a_deviation_of_a_logarithm_is_a_share_of_the_value() {
+        // the derivative of the value by the coordinate
+        let log = coordinate(2.5, 0.1, 10.0, 0.5, true);
+        let x = libm::log(3.0);
+        let change = (log.value(x + 1e-3) - log.value(x - 1e-3)) / 2e-3;
+        assert!((log.std(log.value(x), 1.0) - change).abs() < 1e-5 * change);
+        assert_eq!(coordinate(2.5, 0.0, 3.0, 0.5, false).std(2.0, 0.25), 0.25);
+    }
+
+    #[test]
+    fn what_cannot_be_searched_is_refused_with_the_reason() {
+        // each mistake names the parameter and its value
+        let setup = |coordinates: Vec<Coordinate>| StudySetup {
+            name: "s".into(),
+            coordinates,
+            search: SearchSettings::default(),
+            hopeless_quantile: None,
+            seeds: Seeds::Own,
+            validation: None,
+            budget: Budget::default(),
+        };
+        let good = coordinate(1.0, 0.5, 2.0, 0.1, true);
+        setup(vec![good.clone()]).check().unwrap();
+        for (bad, part) in [
+            (coordinate(1.0, -0.5, 2.0, 0.1, true), "-0.5"),
+            (coordinate(3.0, 0.5, 2.0, 0.1, false), "initial value"),
+            (coordinate(1.0, 0.5, 2.0, 0.0, false), "scale"),
+            (
+                Coordinate {
+                    name: "a\nb".into(),
+                    ..good.clone()
+                },
+                "a\\nb",
+            ),
+        ] {
+            let error = setup(vec![bad]).check().unwrap_err();
+            assert!(error.contains(part), "{part}: {error}");
+        }
+        assert!(
+            setup(vec![good.clone(), good])
+                .check()
+                .unwrap_err()
+                .contains("two parameters")
+        );
+        assert!(setup(vec![]).check().unwrap_err().contains("no coordinates"));
     }
 }

@@ -122,7 +122,7 @@ pub struct SeedsSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ValidationSpec {
-    /// Every so many generations, and at the end.
+    /// In the first and every so many generations, and at the end.
     #[serde(default = "ten")]
     pub every: u64,
     pub seeds: Vec<u64>,
@@ -341,7 +341,6 @@ impl LoadedStudy {
                     population: o.population,
                     active: o.active,
                     stops: StopSettings {
-                        target: self.spec.budget.target,
                         tol_fun: o.tol_fun.unwrap_or(default.tol_fun),
                         tol_x: o.tol_x.unwrap_or(default.tol_x),
                         ..default
@@ -372,12 +371,10 @@ impl LoadedStudy {
             budget: Budget {
                 evaluations: self.spec.budget.evaluations,
                 time_s: self.spec.budget.time_s,
+                target: self.spec.budget.target,
             },
         };
-        setup
-            .space()
-            .validate()
-            .map_err(|e| self.error("parameters", e.to_string()))?;
+        setup.check().map_err(|e| self.error("parameters", e))?;
         Ok(setup)
     }
 }

@@ -55,6 +55,22 @@ impl Counts {
         self.reasons.values().sum()
     }
 
+    /// If there were evaluations and all of them failed: that, in words.
+    pub fn all_failed(&self) -> Option<String> {
+        if self.total() == 0 || self.failures() < self.total() {
+            return None;
+        }
+        let reasons = self.by_reason();
+        let most = reasons.first()?;
+        Some(format!(
+            "all {} evaluations failed, {} of them {}: {}",
+            self.total(),
+            most.count,
+            most.outcome,
+            most.reason
+        ))
+    }
+
     pub fn total(&self) -> u64 {
         self.outcomes.iter().sum()
     }
@@ -98,6 +114,8 @@ pub struct StudySummary {
     pub failed: u64,
     pub outcomes: BTreeMap<&'static str, u64>,
     pub failures: Vec<FailureCount>,
+    /// What has to be known before anything else, if there is such a thing: that every evaluation failed.
+    pub message: Option<String>,
     /// Of the best evaluation.
     pub measures: BTreeMap<String, f64>,
     /// Of the best evaluation.
@@ -130,6 +148,7 @@ impl StudySummary {
             failed: counts.failures(),
             outcomes: counts.by_outcome(),
             failures: counts.by_reason(),
+            message: counts.all_failed(),
             measures: table(measures, &|b| b.measures.clone()),
             parameters: table(parameters, &|b| b.parameters.clone()),
         }

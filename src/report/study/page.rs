@@ -459,7 +459,7 @@ pub fn sweep_page(report: &Report, sweep: &Study) -> String {
     let _ = writeln!(out, "<h1>{}</h1>", escape(&sweep.label));
     links(&mut out, report.figures());
     out.push_str("<h2 id=\"sweep\">What was swept</h2>\n");
-    let design = (sweep.setting("design.kind").or(sweep.setting("design"))).and_then(|v| v.as_str());
+    let design = (sweep.setting("sweep.design")).and_then(|v| v.as_str());
     let mut rows = vec![
         ("sweep", sweep.name.clone()),
         ("parameters", sweep.parameters.len().to_string()),

@@ -86,7 +86,21 @@ fn stands_for(table: &Value, column: &str) -> bool {
         _ => return false,
     };
     let (pattern, parts) = (path.split('.'), column.split('.'));
-    pattern.clone().count() == parts.clone().count() && pattern.zip(parts).all(|(p, part)| p == "*" || p == part)
+    pattern.clone().count() == parts.clone().count()
+        && pattern
+            .zip(parts)
+            .all(|(p, part)| p == "*" || p == part || is_within(p, part))
+}
+
+/// Whether a part of a path is among the entries `a-b` of an array.
+fn is_within(pattern: &str, part: &str) -> bool {
+    let ends = pattern
+        .split_once('-')
+        .and_then(|(a, b)| Some((a.parse::<usize>().ok()?, b.parse().ok()?)));
+    match (ends, part.parse::<usize>()) {
+        (Some((first, last)), Ok(i)) => (first..=last).contains(&i),
+        _ => false,
+    }
 }
 
 #[cfg(test)]
@@ -98,6 +112,7 @@ mod tests {
             { path = 'controller.kp_scale', bounds = [0.1, 10.0], log = true },
             { path = ['character.set.*.mass', 'x'], name = 'mass', bounds = [1, 3] },
             { path = 'offsets.*.knots.1' },
+            { path = 'offsets.knee.3-11' },
         ]";
 
     /// Every column that a table can stand for is found: by name, by number, by path, by `*`.
@@ -107,6 +122,7 @@ mod tests {
         assert_eq!(Parameter::of("mass.12", &settings).bounds, Some([1.0, 3.0]));
         assert_eq!(Parameter::of("mass", &settings).bounds, Some([1.0, 3.0]));
         assert!(is_known("offsets.hip.knots.1", &settings) && !is_known("offsets.hip.knots.2", &settings));
+        assert!(is_known("offsets.knee.11", &settings) && !is_known("offsets.knee.12", &settings));
         assert!(!is_known("mass.", &settings) && !is_known("masses.1", &settings));
         assert!(Parameter::of("controller.kp_scale", &settings).log);
     }

@@ -216,8 +216,12 @@ impl Artificial {
                     population - costs.len()
                 );
                 for (i, mean) in mean.iter().enumerate() {
-                    let unit = Artificial::value(i, 0.55) - Artificial::value(i, 0.45);
-                    let _ = write!(history, ",{:?},{:?}", Artificial::value(i, *mean), 10.0 * unit * sigma);
+                    // in the parameter's unit, or of its logarithm
+                    let unit = match Artificial::bounds(i) {
+                        (Some([low, high]), true) => (high / low).ln(),
+                        _ => 10.0 * (Artificial::value(i, 0.55) - Artificial::value(i, 0.45)),
+                    };
+                    let _ = write!(history, ",{:?},{:?}", Artificial::value(i, *mean), unit * sigma);
                 }
                 history.push('\n');
             }

@@ -203,18 +203,19 @@ fn parameter_table(out: &mut String, study: &Study) {
             maybe(parameter.bounds.map(|b| b[0])),
             maybe(parameter.bounds.map(|b| b[1])),
             maybe(last.map(|l| l[0])),
-            last.map_or("–".into(), |l| if l[1].is_finite() {
-                short(l[1], 2)
-            } else {
-                "–".into()
-            }),
+            match last.map(|l| l[1]).filter(|s| s.is_finite()) {
+                // the deviation of a logarithm
+                Some(std) if parameter.log => format!("×/÷ {}", short(libm::exp(std), 4)),
+                Some(std) => short(std, 2),
+                None => "–".into(),
+            },
         );
     }
     out.push_str(TABLE_END);
     out.push_str(
         "<p class=\"muted\">Six digits; <code>best_parameters.toml</code> has all. At a bound: within 1 % of the distance of the bounds \
-         (of their logarithms, if those are searched). Final mean and standard deviation: of the distribution that the last generation \
-         was drawn from.</p>\n",
+         (of their logarithms, if those are searched). Final mean and standard deviation: of the distribution after the last \
+         generation; with ×/÷ it is a factor.</p>\n",
     );
 }
 

@@ -46,8 +46,15 @@ pub fn figure_of(study: &Study) -> Made {
         let Some([mean, std]) = history.trace(&parameter.name) else {
             continue;
         };
-        let low: Vec<f64> = mean.iter().zip(std).map(|(m, s)| m - s).collect();
-        let high: Vec<f64> = mean.iter().zip(std).map(|(m, s)| m + s).collect();
+        // the deviation of a logarithm is a factor
+        let edge = |sign: f64| -> Vec<f64> {
+            let pairs = mean.iter().zip(std);
+            match parameter.log {
+                true => pairs.map(|(m, s)| m * libm::exp(sign * s)).collect(),
+                false => pairs.map(|(m, s)| m + sign * s).collect(),
+            }
+        };
+        let (low, high) = (edge(-1.0), edge(1.0));
         let best = study
             .best
             .map(|(row, _)| (study.evaluations.number[row], study.evaluations.parameters[index][row]));
@@ -96,8 +103,9 @@ pub fn figure_of(study: &Study) -> Made {
         }
     }
     let mut caption = String::from(
-        "Mean and standard deviation of the distribution that each generation was drawn from, in the units of the parameters. Axes span \
-         the bounds where there are any (logarithmic for parameters whose logarithms are searched). The dot is the best of the study.",
+        "Mean and standard deviation of the distribution after each generation, in the units of the parameters; of parameters whose \
+         logarithms are searched the deviation is that of the logarithm. Axes span the bounds where there are any. The dot is the best \
+         of the study.",
     );
     caption += &match at_bounds.len() {
         0 => " No mean ended within 1 % of a bound.".to_string(),

@@ -252,30 +252,34 @@ fn write_svg(path: &Path, rod: &Rod, rows: &[Row]) -> Result<(), Box<dyn Error>>
         &mut (0..=rod.steps).map(|t| (time(t), rod.reference(time(t)))),
     );
     let mut legend = vec![("#bbbbbb", "the sine".to_string())];
-    for (name, color) in [(NAIVE, "#c0392b"), (QUADRATIC, "#1f5fa8"), (CMA, "#d98e04")] {
+    // the curves of the last two lie on each other: the wider one below
+    for (name, color, width) in [
+        (NAIVE, "#c0392b", 1.5),
+        (QUADRATIC, "#1f5fa8", 3.5),
+        (CMA, "#f0b040", 1.2),
+    ] {
         let row = rows.iter().find(|r| r.name == name).ok_or("a method is missing")?;
         let motion = rod.simulate(&row.targets)?;
         line(
             &mut svg,
-            &format!(r#"stroke="{color}" stroke-width="1.5""#),
+            &format!(r#"stroke="{color}" stroke-width="{width}""#),
             &mut motion.heights.iter().enumerate().map(|(t, h)| (time(t), *h)),
         );
         if name != NAIVE {
             line(
                 &mut svg,
-                &format!(r#"stroke="{color}" stroke-dasharray="4 3""#),
+                &format!(r#"stroke="{color}" stroke-width="{width}" stroke-dasharray="4 3""#),
                 &mut row.targets.iter().enumerate().map(|(t, u)| (time(t), *u)),
             );
         }
         legend.push((color, name.to_string()));
     }
     legend.push(("#333333", "(broken: PD targets)".to_string()));
-    for (i, (color, text)) in legend.iter().enumerate() {
-        let _ = writeln!(
-            svg,
-            r#"<text x="{:.1}" y="24" fill="{color}">{text}</text>"#,
-            MARGIN + i as f64 * 140.0
-        );
+    let mut left = MARGIN;
+    for (color, text) in &legend {
+        let _ = writeln!(svg, r#"<text x="{left:.1}" y="24" fill="{color}">{text}</text>"#);
+        // a letter of this size is about 6.5 pixels wide
+        left += 6.5 * text.len() as f64 + 16.0;
     }
     svg.push_str("</svg>\n");
     write_atomic(path, svg.as_bytes())?;

@@ -654,9 +654,9 @@ impl Study {
             (evaluated - known.len()).to_string(),
         ];
         let means = self.setup.values(&drawn_from.mean());
-        for ((coordinate, mean), std) in self.setup.coordinates.iter().zip(&means).zip(drawn_from.std()) {
+        for (mean, std) in means.iter().zip(drawn_from.std()) {
             fields.push(exact(*mean));
-            fields.push(exact(nine_digits(coordinate.std(*mean, std))));
+            fields.push(exact(nine_digits(std)));
         }
         let line = Columns::line(&fields);
         let path = self.claim.path.join(HISTORY);

@@ -59,12 +59,6 @@ impl Coordinate {
         }
     }
 
-    /// Standard deviation in the parameter's own unit, where that of the coordinate is `std` and the value `value`; to first order
-    /// if its logarithms are searched.
-    pub fn std(&self, value: f64, std: f64) -> f64 {
-        if self.range.log { value * std } else { std }
-    }
-
     /// What keeps it from being searched, if anything.
     fn problem(&self) -> Option<String> {
         let Range {
@@ -251,16 +245,6 @@ mod tests {
             ..coordinate(1.2, 1.1, 1.3, 1.0, false)
         };
         assert!(none.problem().unwrap().contains("whole"));
-    }
-
-    #[test]
-    fn a_deviation_of_a_logarithm_is_a_share_of_the_value() {
-        // the derivative of the value by the coordinate
-        let log = coordinate(2.5, 0.1, 10.0, 0.5, true);
-        let x = libm::log(3.0);
-        let change = (log.value(x + 1e-3) - log.value(x - 1e-3)) / 2e-3;
-        assert!((log.std(log.value(x), 1.0) - change).abs() < 1e-5 * change);
-        assert_eq!(coordinate(2.5, 0.0, 3.0, 0.5, false).std(2.0, 0.25), 0.25);
     }
 
     #[test]

@@ -214,8 +214,8 @@ fn parameter_table(out: &mut String, study: &Study) {
     out.push_str(TABLE_END);
     out.push_str(
         "<p class=\"muted\">Six digits; <code>best_parameters.toml</code> has all. At a bound: within 1 % of the distance of the bounds \
-         (of their logarithms, if those are searched). Final mean and standard deviation: of the distribution after the last \
-         generation; with ×/÷ it is a factor.</p>\n",
+         (of their logarithms, if those are searched). Final mean and standard deviation: of the distribution that the last \
+         generation was drawn from; with ×/÷ it is a factor.</p>\n",
     );
 }
 

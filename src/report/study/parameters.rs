@@ -103,7 +103,7 @@ pub fn figure_of(study: &Study) -> Made {
         }
     }
     let mut caption = String::from(
-        "Mean and standard deviation of the distribution after each generation, in the units of the parameters; of parameters whose \
+        "Mean and standard deviation of the distribution that each generation was drawn from, in the units of the parameters; of parameters whose \
          logarithms are searched the deviation is that of the logarithm. Axes span the bounds where there are any. The dot is the best \
          of the study.",
     );

@@ -56,7 +56,7 @@ pub fn figure_of(study: &Study) -> Made {
             curve(&mut drawing, panel, row.scale, x, &values[piece], *stroke);
         }
     }
-    let caption = "The distribution after each generation. Step size σ: common factor on all standard deviations, in units \
+    let caption = "The distribution that each generation was drawn from. Step size σ: common factor on all standard deviations, in units \
                    of the scales of the parameters. Axis ratio: longest by shortest axis of the distribution in these units; large \
                    where the cost is far more sensitive to some combinations of parameters than to others. Population: candidates per \
                    generation.";

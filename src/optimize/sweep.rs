@@ -47,7 +47,8 @@ pub fn points(study: &LoadedStudy, setup: &StudySetup, problem: &Problem) -> Res
     for (coordinate, i) in setup.coordinates.iter().zip(of) {
         let r = &coordinate.range;
         let listed = sweep.design == DesignSpec::Grid && study.spec.parameters[*i].values.is_some();
-        if !listed && !(r.lower.is_finite() && r.upper.is_finite()) {
+        let bounded = r.lower.is_finite() && r.upper.is_finite();
+        if !(listed || bounded) {
             let key = format!("parameters[{i}].bounds");
             return Err(study.error(&key, "are missing; the design needs to know from where to where"));
         }

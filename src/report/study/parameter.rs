@@ -57,7 +57,7 @@ impl Parameter {
         }
     }
 
-    /// The bound that a value is at, to within [`NEAR`].
+    /// The bound that a value is at, to within 1 % of the distance of the bounds.
     pub fn at_bound(&self, value: f64) -> Option<Bound> {
         match self.share(value)? {
             s if s <= NEAR => Some(Bound::Lower),

@@ -438,6 +438,8 @@ fn range(spec: &ParameterSpec, written: Option<f64>) -> Result<Range, (&'static 
         (Some(scale), _) => return Err(("scale", format!("is {scale:?}; expected a finite number above 0"))),
         (None, true) if spec.log => (libm::log(upper) - libm::log(lower)) / 5.0,
         (None, true) => (upper - lower) / 5.0,
+        // a sweep over listed values asks for no scale
+        (None, false) if spec.values.is_some() => 1.0,
         (None, false) => {
             return Err((
                 "scale",

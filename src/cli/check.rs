@@ -11,12 +11,14 @@ use crate::clip::{ClipFile, ClipReader};
 use crate::control::{Track, body_poses, joint_rotation};
 use crate::experiment::{Actor, ActorController, LoadedSpec, Prepared, read_motion};
 use crate::files;
+use crate::optimize::study::LoadedStudy;
+use crate::optimize::sweep::points;
 use crate::skeleton::Pose;
 use crate::world::PdMode;
 
 #[derive(Args, Debug)]
 pub(super) struct CheckArguments {
-    /// Characters, experiments, BVH files and clips
+    /// Characters, experiments, studies, BVH files and clips
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
 }
@@ -25,6 +27,7 @@ pub(super) struct CheckArguments {
 enum Kind {
     Character,
     Experiment,
+    Study,
     Motion,
 }
 
@@ -60,10 +63,31 @@ fn check_file(path: &Path) -> Result<Verdict, Failure> {
             Ok(report(path, "character", &character::check(&character, None)))
         }
         Kind::Experiment => check_experiment(path),
+        Kind::Study => check_study(path),
     }
 }
 
-/// By content: TOML with a duration is an experiment, other TOML a character; everything else is motion.
+/// Reads a study with its experiment, tries it with the initial values, and checks that experiment.
+fn check_study(path: &Path) -> Result<Verdict, Failure> {
+    let loaded = LoadedStudy::read(path)?;
+    let problem = loaded.problem()?;
+    let setup = loaded.setup(&problem)?;
+    if loaded.spec.sweep.is_some() {
+        points(&loaded, &setup, &problem)?;
+    }
+    out(format!(
+        "{}: study of {} parameters and {} measures",
+        path.display(),
+        setup.coordinates.len(),
+        problem.measures().len()
+    ));
+    for warning in problem.warnings() {
+        out(format!("  warning: {warning}"));
+    }
+    Ok(Verdict::Good)
+}
+
+/// By content: TOML with parameters is a study, with a duration is an experiment, other TOML a character; everything else is motion.
 fn kind(path: &Path) -> Result<Kind, Failure> {
     let is_toml = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("toml"));
     if !is_toml {
@@ -71,6 +95,9 @@ fn kind(path: &Path) -> Result<Kind, Failure> {
     }
     let text = files::read_text(path).map_err(Failure::input)?;
     let table: toml::Table = files::parse_toml(&text, &path.display().to_string()).map_err(Failure::input)?;
+    if table.contains_key("parameters") || table.contains_key("experiment") {
+        return Ok(Kind::Study);
+    }
     let experiment = ["duration_s", "controller", "characters", "rate_hz", "terrain"];
     Ok(match experiment.iter().any(|k| table.contains_key(*k)) {
         true => Kind::Experiment,

@@ -36,7 +36,7 @@ struct Arguments {
 enum Command {
     /// Run an experiment into a run folder and sum it up
     Run(run::RunArguments),
-    /// Look for mistakes in characters, experiments, BVH files and clips
+    /// Look for mistakes in characters, experiments, studies, BVH files and clips
     Check(check::CheckArguments),
     /// Make characters
     #[command(subcommand)]

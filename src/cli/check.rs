@@ -11,6 +11,7 @@ use crate::clip::{ClipFile, ClipReader};
 use crate::control::{Track, body_poses, joint_rotation};
 use crate::experiment::{Actor, ActorController, LoadedSpec, Prepared, read_motion};
 use crate::files;
+use crate::optimize::Evaluator;
 use crate::optimize::study::LoadedStudy;
 use crate::optimize::sweep::points;
 use crate::skeleton::Pose;

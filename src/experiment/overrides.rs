@@ -217,7 +217,7 @@ mod tests {
                 .unwrap();
         assert_eq!(table, expected);
         let changes: Table = "props.2.mass = 1".parse().unwrap();
-        assert!(merge(&mut table, &changes).unwrap_err().contains("props.2.mass"));
+        assert!(merge(&mut table, &changes).unwrap_err().contains("`props.2`"));
     }
 
     #[test]

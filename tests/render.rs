@@ -329,6 +329,7 @@ fn a_run_is_drawn_as_its_experiment() {
     let mut run = RunFolder::at(&folder.path("run"), false).unwrap();
     run.begin(&prepared).unwrap();
     let keep = RunOptions {
+        give_up_above: None,
         metrics: true,
         motion: true,
         stop: None,

@@ -285,6 +285,7 @@ fn the_display_does_not_change_the_physics() {
     let mut run_folder = RunFolder::at(&folder.path().join("r"), false).unwrap();
     run_folder.begin(&prepared).unwrap();
     let options = RunOptions {
+        give_up_above: None,
         metrics: true,
         motion: true,
         stop: None,

@@ -64,8 +64,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         while kills < KILLS {
             let mut child = ambler(!folder.join("study.toml").is_file(), &folder, jobs).spawn()?;
             let share = random::uniform(jobs.len() as u64 + kills, 1, jobs.as_bytes()[0].into());
-            // a study on one thread takes longer, and so do twenty starts
-            std::thread::sleep(took.mul_f64(4.0 * share / KILLS as f64));
+            // so that most of the work lies behind when the last one comes, and not all of it
+            let threads = if jobs == "1" { 1.0 } else { 2.0 };
+            std::thread::sleep(took.mul_f64(3.0 / threads * share / KILLS as f64));
             child.kill()?;
             child.wait()?;
             kills += 1;

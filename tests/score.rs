@@ -3,7 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use ambler::experiment::{LoadedSpec, MEASURES, Prepared, RunOptions, RunOutcome, StoppedBy, run};
+use ambler::experiment::{
+    CombineSpec, LoadedSpec, MEASURES, Prepared, RunOptions, RunOutcome, Scenario, StoppedBy, combine, run,
+};
 use ambler::optimize::{Evaluation, Evaluator, FAILED, Outcome, ParameterSpec, Paths, Problem, ProblemSpec, Request};
 use rayon::prelude::*;
 
@@ -443,6 +445,17 @@ fn base() -> String {
         + COST
 }
 
+/// The mean cost of experiments that are run one by one.
+fn cost_of_runs(scenarios: &[Scenario]) -> f64 {
+    let cost = |s: &Scenario| {
+        let prepared = Prepared::new(&s.loaded).unwrap();
+        let outcome = run(&prepared, &RunOptions::default(), &mut ());
+        (s.weight, outcome.summary.score.unwrap().cost)
+    };
+    let costs: Vec<(f64, f64)> = scenarios.iter().map(cost).collect();
+    combine(&costs, CombineSpec::Mean)
+}
+
 #[test]
 fn an_evaluation_is_the_score_of_the_experiment_that_it_writes() {
     // write the experiment of some values into another folder, run its scenarios: the same cost to the bit
@@ -477,20 +490,7 @@ fn an_evaluation_is_the_score_of_the_experiment_that_it_writes() {
         std::fs::write(&file, text).unwrap();
         let scenarios = LoadedSpec::read(&file, &[]).unwrap().scenarios(&[]).unwrap();
         assert_eq!(scenarios.len(), 2 * seeds.len().max(1));
-        let costs: Vec<(f64, f64)> = (scenarios.iter())
-            .map(|s| {
-                let prepared = Prepared::new(&s.loaded).unwrap();
-                (
-                    s.weight,
-                    run(&prepared, &RunOptions::default(), &mut ())
-                        .summary
-                        .score
-                        .unwrap()
-                        .cost,
-                )
-            })
-            .collect();
-        assert_eq!(ambler::experiment::combine(&costs, Default::default()), evaluation.cost);
+        assert_eq!(cost_of_runs(&scenarios), evaluation.cost);
     }
 }
 
@@ -513,21 +513,8 @@ fn parameters_given_to_controllers_are_those_of_the_file() {
                 ..Request::default()
             };
             let evaluation = problem.evaluate(&values, &request).unwrap();
-            let scenarios = problem.experiment(&values).unwrap().scenarios(seeds).unwrap();
-            let costs: Vec<(f64, f64)> = (scenarios.iter())
-                .map(|s| {
-                    let prepared = Prepared::new(&s.loaded).unwrap();
-                    (
-                        s.weight,
-                        run(&prepared, &RunOptions::default(), &mut ())
-                            .summary
-                            .score
-                            .unwrap()
-                            .cost,
-                    )
-                })
-                .collect();
-            assert_eq!(ambler::experiment::combine(&costs, Default::default()), evaluation.cost);
+            let written = problem.experiment(&values).unwrap();
+            assert_eq!(cost_of_runs(&written.scenarios(seeds).unwrap()), evaluation.cost);
         }
         // what a controller refuses is told as a file's mistake is
         let refused = problem.evaluate(&[-1.0, 900.0], &Request::default()).unwrap();

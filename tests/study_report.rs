@@ -1,6 +1,9 @@
 //! Reports of studies and sweeps: what is on the page, what is refused, what a browser makes of it.
 #![allow(clippy::disallowed_methods)] // tests may use std: nothing of theirs is in a simulation
 
+#[path = "common/browser.rs"]
+mod browser;
+
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -8,6 +11,7 @@ use std::sync::OnceLock;
 
 use ambler::experiment::{LoadedSpec, Prepared, RunFolder, RunOptions, run};
 use ambler::report::{Anchor, Dash, Figure, Ink, Mark, Report, ReportError};
+use browser::{browser, check_page};
 
 /// A study as CMA-ES would make it, of a bowl whose bottom is at [`Artificial::optimum`].
 #[derive(Clone)]
@@ -950,13 +954,7 @@ fn plots_of_a_study_are_written_as_svg_and_png() {
 /// A browser shows every plot, without a complaint on its console, no text cut off and no text upon another.
 #[test]
 fn a_browser_shows_every_plot_without_complaint() {
-    let names = ["chromium", "chromium-browser", "google-chrome"];
-    let Some(browser) = names.iter().find(|n| Command::new(n).arg("--version").output().is_ok()) else {
-        assert!(
-            std::env::var_os("AMBLER_REQUIRE_TOOLS").is_none(),
-            "chromium is needed: apt-get install chromium"
-        );
-        println!("skipped: chromium is not installed");
+    let Some(browser) = browser() else {
         return;
     };
     let folder = tempfile::tempdir().unwrap();
@@ -972,69 +970,6 @@ fn a_browser_shows_every_plot_without_complaint() {
     for (name, folders) in pages {
         let folders: Vec<PathBuf> = folders.iter().map(|f| shared().join(f)).collect();
         let report = Report::read(&folders).unwrap();
-        let page = folder.path().join(format!("{name}.html"));
-        // the shipped page has no script; this copy measures itself
-        let html = report.html().replace(
-            "</body>",
-            &format!("<pre id=\"measured\"></pre><script>{MEASURE}</script></body>"),
-        );
-        std::fs::write(&page, html).unwrap();
-        let output = Command::new(browser)
-            .args([
-                "--headless",
-                "--no-sandbox",
-                "--disable-gpu",
-                "--disable-quic",
-                "--no-first-run",
-            ])
-            .args([
-                "--disable-background-networking",
-                "--disable-component-update",
-                "--disable-sync",
-            ])
-            .args(["--enable-logging=stderr", "--v=0", "--window-size=1000,800"])
-            .args(["--virtual-time-budget=5000", "--dump-dom"])
-            .arg(format!(
-                "--user-data-dir={}",
-                folder.path().join(format!("profile {name}")).display()
-            ))
-            .arg(format!("file://{}", page.display()))
-            .output()
-            .unwrap();
-        let (dom, log) = (
-            String::from_utf8_lossy(&output.stdout),
-            String::from_utf8_lossy(&output.stderr),
-        );
-        let complaints: Vec<&str> = log.lines().filter(|l| l.contains("CONSOLE")).collect();
-        assert!(complaints.is_empty(), "{complaints:?}");
-        let measured = dom
-            .rsplit("<pre id=\"measured\">")
-            .next()
-            .unwrap()
-            .split("</pre>")
-            .next()
-            .unwrap();
-        let expected = format!("{} plots, 0 texts cut off: , 0 texts overlap: ", report.figures().len());
-        assert_eq!(measured, expected, "{name}\n{log}");
+        check_page(browser, folder.path(), name, &report);
     }
 }
-
-const MEASURE: &str = r#"
-document.fonts.ready.then(() => {
-  let shown = 0, cut = [], overlap = [];
-  for (const svg of document.querySelectorAll("figure svg")) {
-    const box = svg.getBoundingClientRect();
-    if (box.width > 300 && box.height > 40) shown++;
-    const texts = [...svg.querySelectorAll("text")].map(t => [t.textContent, t.getBoundingClientRect()]);
-    for (const [text, r] of texts)
-      if (r.left < box.left - 1 || r.right > box.right + 1 || r.top < box.top - 1 || r.bottom > box.bottom + 1) cut.push(text);
-    for (let i = 0; i < texts.length; i++) for (let j = 0; j < i; j++) {
-      const [a, b] = [texts[i][1], texts[j][1]];
-      const w = Math.min(a.right, b.right) - Math.max(a.left, b.left), h = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
-      if (w > 1 && h > 4) overlap.push(texts[i][0] + "/" + texts[j][0]);
-    }
-  }
-  document.getElementById("measured").textContent =
-    `${shown} plots, ${cut.length} texts cut off: ${cut}, ${overlap.length} texts overlap: ${overlap}`;
-});
-"#;

@@ -314,6 +314,9 @@ fn bad_studies_and_parameters_are_told_by_key() {
         assert!(!out.exists(), "{to}");
     }
     std::fs::write(&file, &good).unwrap();
+    let output = ambler(&["run", text(&file)]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("is a study"));
     for (params, part) in [
         ("\"controller.kp_scal\" = 1", "did you mean `controller.kp_scale`"),
         ("[1, 2, 3]", "3 values for 2 parameters"),

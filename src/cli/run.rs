@@ -95,6 +95,17 @@ impl ExperimentArguments {
 
     /// The experiment as the command line wants it, every path still to be opened.
     pub(super) fn load(&self) -> Result<LoadedSpec, Failure> {
+        self.load_experiment()
+            .map_err(|failure| match is_study(&self.experiment) {
+                true => Failure::input(format!("{} is a study, not an experiment", self.experiment.display()))
+                    .with_hint(
+                        "`ambler optimize` searches, `ambler sweep` sweeps, `ambler evaluate` makes one evaluation",
+                    ),
+                false => failure,
+            })
+    }
+
+    fn load_experiment(&self) -> Result<LoadedSpec, Failure> {
         let mut sets = self.sets.clone();
         if let Some(seed) = self.seed {
             sets.push(format!("seed={seed}"));
@@ -161,6 +172,13 @@ impl ExperimentArguments {
         };
         Ok(LoadedSpec::read_changed(&self.experiment, Some(&change), &sets)?)
     }
+}
+
+/// Whether a file that is no experiment looks like a study.
+fn is_study(path: &Path) -> bool {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    text.parse::<toml::Table>()
+        .is_ok_and(|t| t.contains_key("parameters") && t.contains_key("experiment"))
 }
 
 /// A path of the command line, which is not relative to the experiment.

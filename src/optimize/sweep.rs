@@ -169,7 +169,10 @@ impl Sweep {
                 });
             }
             Ok(_) => {}
-            Err(_) => write_replacing(&path, fingerprint.as_bytes(), true).map_err(StudyError::io("write", &path))?,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+                write_replacing(&path, fingerprint.as_bytes(), true).map_err(StudyError::io("write", &path))?;
+            }
+            Err(e) => return Err(StudyError::io("read", &path)(e)),
         }
         let columns = RowsColumns::new(&["index"], &measures, &names);
         let path = claim.path.join(RESULTS);

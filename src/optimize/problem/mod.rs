@@ -367,10 +367,9 @@ impl Problem {
             // the long way says what is wrong
             None => {
                 let all = self.experiment(values)?.scenarios(&[scenario.loaded.spec.seed])?;
-                match all.into_iter().find(|s| s.place == scenario.place) {
-                    Some(scenario) => Prepared::new(&scenario.loaded),
-                    None => Prepared::new(&scenario.loaded),
-                }
+                let written = all.into_iter().find(|s| s.place == scenario.place);
+                let lost = || self.error("parameters".into(), "are refused by a controller".into());
+                Prepared::new(&written.ok_or_else(lost)?.loaded)
             }
         }
     }

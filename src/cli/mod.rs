@@ -46,7 +46,7 @@ enum Command {
     /// Search for good parameters of an experiment by CMA-ES; may be killed and resumed at any time
     Optimize(optimize::OptimizeArguments),
     /// Run an experiment over a grid or a random design of its parameters
-    Sweep(sweep::SweepArguments),
+    Sweep(optimize::StudyArguments),
     /// Evaluate one vector of parameters of a study
     Evaluate(evaluate::EvaluateArguments),
     /// Write a page with the plots of one run, or of several compared

@@ -16,29 +16,36 @@ use crate::optimize::study::{
 };
 use crate::optimize::sweep::{SWEEP, points};
 
+/// What studies and sweeps are called with.
 #[derive(Debug, Args)]
-pub struct OptimizeArguments {
-    /// Study file (TOML)
+pub struct StudyArguments {
+    /// Study file (TOML); a sweep needs a [sweep] table in it
     #[arg(required_unless_present = "resume", conflicts_with = "resume")]
     pub study: Option<PathBuf>,
-    /// Folder for the study, new or empty; studies/NAME-N if not given
+    /// Folder for the results, new or empty; studies/NAME-N or sweeps/NAME-N if not given
     #[arg(long, value_name = "DIR", conflicts_with = "resume")]
     pub out: Option<PathBuf>,
-    /// Go on with the study in this folder
+    /// Go on in this folder
     #[arg(long, value_name = "DIR")]
     pub resume: Option<PathBuf>,
     /// Threads; one per core if not given. The result does not depend on it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
-    /// In place of the study's budget of evaluations
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub max_evaluations: Option<u64>,
     /// Print the summary as JSON on standard output
     #[arg(long)]
     pub json: bool,
     /// No progress
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct OptimizeArguments {
+    #[command(flatten)]
+    pub study: StudyArguments,
+    /// In place of the study's budget of evaluations
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub max_evaluations: Option<u64>,
 }
 
 impl From<ProblemError> for Failure {
@@ -65,7 +72,7 @@ impl From<StudyError> for Failure {
 
 pub(super) fn optimize(arguments: &OptimizeArguments) -> Result<Verdict, Failure> {
     let stop = stop_on_signal();
-    let claim = match (&arguments.resume, &arguments.study) {
+    let claim = match (&arguments.study.resume, &arguments.study.study) {
         (Some(folder), _) => {
             // a folder that is none must not get a lock
             LoadedStudy::of_folder(folder, STUDY)?;
@@ -73,7 +80,7 @@ pub(super) fn optimize(arguments: &OptimizeArguments) -> Result<Verdict, Failure
         }
         (None, Some(file)) => {
             let most = arguments.max_evaluations;
-            begin_folder(file, STUDY, arguments.out.as_deref(), Path::new("studies"), most)?
+            begin_folder(file, STUDY, arguments.study.out.as_deref(), Path::new("studies"), most)?
         }
         (None, None) => return Err(Failure::input("expected a study file, or --resume DIR")),
     };
@@ -94,16 +101,16 @@ pub(super) fn optimize(arguments: &OptimizeArguments) -> Result<Verdict, Failure
         }
         loaded.extend(&folder, most)?;
     }
-    if arguments.resume.is_some() && !arguments.quiet {
+    if arguments.study.resume.is_some() && !arguments.study.quiet {
         note(format!("going on after {} evaluations", study.evaluations()));
     }
     let options = Options {
-        jobs: arguments.jobs.map(usize::from),
+        jobs: arguments.study.jobs.map(usize::from),
         stop: Some(stop),
         texts: Some(&problem),
         ..Options::default()
     };
-    let mut display = Display::new(arguments.quiet, setup.budget.evaluations, setup.budget.time_s);
+    let mut display = Display::new(arguments.study.quiet, setup.budget.evaluations, setup.budget.time_s);
     let mut made = 0;
     let summary = study.run(&problem, &options, &mut |progress| {
         made = progress.made;
@@ -118,7 +125,7 @@ pub(super) fn optimize(arguments: &OptimizeArguments) -> Result<Verdict, Failure
     if best_ran {
         run_experiment_into(&folder.join("best.toml"), &folder.join("best"))?;
     }
-    if arguments.json {
+    if arguments.study.json {
         out(summary.to_json().trim_end());
     } else {
         print_summary(&summary, &folder);

@@ -1,41 +1,17 @@
 //! `ambler sweep`: an experiment over a design of its parameters.
 
-use std::path::{Path, PathBuf};
-
-use clap::Args;
+use std::path::Path;
 
 use super::Verdict;
-use super::optimize::{Display, begin_folder, print_summary};
+use super::optimize::{Display, StudyArguments, begin_folder, print_summary};
 use super::print::{Failure, note, out};
 use super::run::stop_on_signal;
 use crate::optimize::study::{Claim, LoadedStudy, Progress};
 use crate::optimize::sweep::{SWEEP, Sweep};
 
-#[derive(Debug, Args)]
-pub struct SweepArguments {
-    /// Study file (TOML) with a [sweep] table
-    #[arg(required_unless_present = "resume", conflicts_with = "resume")]
-    pub sweep: Option<PathBuf>,
-    /// Folder for the sweep, new or empty; sweeps/NAME-N if not given
-    #[arg(long, value_name = "DIR", conflicts_with = "resume")]
-    pub out: Option<PathBuf>,
-    /// Go on with the sweep in this folder
-    #[arg(long, value_name = "DIR")]
-    pub resume: Option<PathBuf>,
-    /// Threads; one per core if not given. The result does not depend on it
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub jobs: Option<u16>,
-    /// Print the summary as JSON on standard output
-    #[arg(long)]
-    pub json: bool,
-    /// No progress
-    #[arg(long, short)]
-    pub quiet: bool,
-}
-
-pub(super) fn sweep(arguments: &SweepArguments) -> Result<Verdict, Failure> {
+pub(super) fn sweep(arguments: &StudyArguments) -> Result<Verdict, Failure> {
     let stop = stop_on_signal();
-    let claim = match (&arguments.resume, &arguments.sweep) {
+    let claim = match (&arguments.resume, &arguments.study) {
         (Some(folder), _) => {
             // a folder that is none must not get a lock
             LoadedStudy::of_folder(folder, SWEEP)?;
